@@ -1,9 +1,9 @@
-/// A binary property list, of which values are read one by one, each when it is asked for: whoever reads decides how deep
-/// and how much, so that a list that contains itself does no harm.
+/// A binary property list whose values are read lazily, one by one: the caller decides how deep and how much, so that a
+/// list that contains itself is harmless.
 ///
-/// Foundation's reader would recurse as deep as a file says, and does not hand out references between archived objects.
+/// Foundation's parser recurses as deep as a file says, and does not expose references between archived objects.
 struct BinaryPropertyList {
-  /// A value; members are the indexes of other values.
+  /// A value; members are indexes of other values.
   enum Value {
     case null
     case boolean(Bool)
@@ -19,7 +19,7 @@ struct BinaryPropertyList {
     case dictionary([(key: Int, value: Int)])
   }
 
-  /// Why bytes are no property list; nothing more is known of them, and nothing more is of use.
+  /// The bytes are not a property list; no further detail is known or needed.
   struct Malformed: Error, Equatable {}
 
   /// The index of the outermost value.
@@ -31,12 +31,13 @@ struct BinaryPropertyList {
   private let referenceSize: Int
   private let memory: Memory
 
-  /// What was read so far. Copies of a list share it: the bound is the bytes', whoever reads a part of them.
+  /// The state of reading. Copies of a list share it, because the bound applies to the bytes, not to a reader of a part
+  /// of them.
   private final class Memory {
-    /// How much may still be read, in bytes. Values that are shared are read again and again; without a bound, a few hundred
-    /// bytes could make a reader work for years.
+    /// The number of bytes that may still be read. Shared values are read again and again; without a bound, a few
+    /// hundred bytes could keep a reader busy for years.
     var budget: Int
-    /// The texts that were read: the names of fields stand in the list once, and are asked for with every object.
+    /// Cached texts: the names of fields are stored once, and read with every object.
     var texts: [Int: String] = [:]
 
     init(budget: Int) {
@@ -54,7 +55,7 @@ struct BinaryPropertyList {
     let trailer = bytes.count - Self.trailerSize
     let sizes = (Int(bytes[trailer + 6]), Int(bytes[trailer + 7]))
     guard (1...8).contains(sizes.0), (1...8).contains(sizes.1) else { throw Malformed() }
-    // Every value has a byte of its own and an entry in the table, so that none of the numbers can exceed the length.
+    // Every value has at least one byte and an entry in the table, so none of the numbers can exceed the length.
     guard let count = Self.number(in: bytes, at: trailer + 8, size: 8), count >= 1, count <= bytes.count,
       let top = Self.number(in: bytes, at: trailer + 16, size: 8), top < count,
       let tableStart = Self.number(in: bytes, at: trailer + 24, size: 8), tableStart >= Self.header.count,
@@ -69,7 +70,7 @@ struct BinaryPropertyList {
     memory = Memory(budget: 4_096 + 16 * bytes.count)
   }
 
-  /// The value of that index.
+  /// Returns the value at an index.
   mutating func value(at index: Int) throws(Malformed) -> Value {
     guard (0..<count).contains(index),
       let offset = Self.number(in: bytes, at: tableStart + index * offsetSize, size: offsetSize),
@@ -120,7 +121,7 @@ struct BinaryPropertyList {
 
   private func integer(at start: Int, exponent: Int) throws(Malformed) -> Int64 {
     guard exponent <= 4, start + (1 << exponent) <= tableStart else { throw Malformed() }
-    // Up to 4 bytes are without a sign, and 16 bytes hold 8 that count.
+    // Up to 4 bytes are unsigned, and of 16 bytes the last 8 count.
     let size = min(1 << exponent, 8)
     let first = start + (1 << exponent) - size
     let bits = bytes[first..<first + size].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
@@ -133,7 +134,7 @@ struct BinaryPropertyList {
     return exponent == 3 ? Double(bitPattern: bits) : Double(Float(bitPattern: UInt32(truncatingIfNeeded: bits)))
   }
 
-  /// The bytes of so many items of a width; a number that does not fit into four bits stands before them.
+  /// Returns the bytes of so many items of a width; a count that does not fit into four bits precedes them.
   private mutating func part(at start: Int, _ low: Int, width: Int) throws(Malformed) -> ArraySlice<UInt8> {
     var (items, first) = (low, start)
     if low == 0x0F {
@@ -178,7 +179,7 @@ struct BinaryPropertyList {
     if memory.budget < 0 { throw Malformed() }
   }
 
-  /// A number without a sign, big-endian; nil where it is larger than any index, or reaches beyond the bytes.
+  /// Returns an unsigned big-endian number; nil if it is larger than any index, or beyond the bytes.
   private static func number(in bytes: [UInt8], at start: Int, size: Int) -> Int? {
     number(in: bytes[...], at: start, size: size)
   }

@@ -1,11 +1,11 @@
-/// What the `VersionInfo.plist` in a bundle of compiled models says.
+/// The content of `VersionInfo.plist` in a bundle of compiled models.
 struct CompiledModelInfo {
-  /// The name of the current version; nil where the file names none.
+  /// The name of the current version; nil if the file has none.
   let current: String?
   /// The names of the entities of each version, for which the file has Core Data's version hashes.
   let entities: [String: Set<String>]
 
-  /// Nil where the bytes are no property list of that form.
+  /// Nil if the bytes are not a property list of that form.
   init?(_ bytes: [UInt8]) {
     do throws(PropertyList.Malformed) {
       var list = try PropertyList(bytes)

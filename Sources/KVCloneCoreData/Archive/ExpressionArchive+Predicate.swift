@@ -2,7 +2,7 @@ import KVCloneModel
 
 /// Archived predicates: of fetch requests, partial indexes, and the rules of values.
 extension ExpressionArchive {
-  /// The predicate that an object of an archive is; nil where this library has no such predicate.
+  /// Decodes the predicate of an archived object; nil if it is not supported.
   static func predicate(
     of node: KeyedArchive.Node, in archive: KeyedArchive
   ) throws(BinaryPropertyList.Malformed) -> QueryPredicate? {
@@ -39,7 +39,7 @@ extension ExpressionArchive {
     }
   }
 
-  /// Core Data's numbers of the operators.
+  /// Operators by Core Data's numbers.
   private static let operators: [Int64: QueryComparison.Operator] = [
     0: .lessThan, 1: .lessThanOrEqual, 2: .greaterThan, 3: .greaterThanOrEqual, 4: .equal, 5: .notEqual, 6: .matches,
     7: .like, 8: .beginsWith, 9: .endsWith, 10: .in, 99: .contains, 100: .between,

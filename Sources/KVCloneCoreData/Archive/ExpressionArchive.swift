@@ -1,13 +1,13 @@
 import Foundation
 import KVCloneModel
 
-/// Reads the expressions that Xcode archives in a mapping model.
+/// Decodes the expressions that Xcode archives in a mapping model.
 ///
-/// What an archive holds and this library cannot compute becomes `.unsupported`, with a text that shows it.
+/// Unsupported content of an archive becomes `.unsupported`, with a text that shows it.
 struct ExpressionArchive {
   var archive: KeyedArchive
 
-  /// Core Data's numbers of the kinds of expressions.
+  /// Expression types by Core Data's numbers.
   private enum Kind {
     static let constant: Int64 = 0
     static let evaluatedObject: Int64 = 1
@@ -19,14 +19,14 @@ struct ExpressionArchive {
     static let fetch: Int64 = 50
   }
 
-  /// How deep expressions may lie in each other: less than a predicate may, so that what is read can be worked with.
+  /// The maximum nesting of expressions: less than that of a predicate, so that decoded ones can be used.
   static let depth = 64
 
   private init(_ bytes: [UInt8]) throws(BinaryPropertyList.Malformed) {
     archive = try KeyedArchive(bytes)
   }
 
-  /// The expression in an archive.
+  /// Decodes the expression in an archive.
   static func expression(in bytes: [UInt8]) throws(BinaryPropertyList.Malformed) -> MappingExpression {
     var reader = try ExpressionArchive(bytes)
     let root = try reader.archive.rootNode()
@@ -37,8 +37,7 @@ struct ExpressionArchive {
     self.archive = archive
   }
 
-  /// The text of a derivation expression that is part of an archive, as a model's file has it: `items.@count`,
-  /// `canonical:(name)`.
+  /// Decodes a derivation expression to the text of a model's file: `items.@count`, `canonical:(name)`.
   static func derivation(
     of node: KeyedArchive.Node, in archive: KeyedArchive
   ) throws(BinaryPropertyList.Malformed) -> String {
@@ -48,8 +47,8 @@ struct ExpressionArchive {
     return text
   }
 
-  /// The form that Xcode has for the expressions of derived attributes; nil for others. Core Data archives
-  /// `items.@count` as a call of `count:`, so that one form stands for both.
+  /// Xcode's form of a derived attribute's expression; nil for other expressions. Core Data archives `items.@count` as
+  /// a call of `count:`, so both get the same form.
   private static func derivation(_ expression: QueryExpression) -> String? {
     guard case .function(let function, let arguments) = expression else { return nil }
     if function == .now { return "now()" }
@@ -66,7 +65,7 @@ struct ExpressionArchive {
     }
   }
 
-  /// The value that an object of an archive stands for; nil where it is of a class that is no value.
+  /// The value of an archived object; nil if its class is not one of values.
   static func value(
     of node: KeyedArchive.Node, in archive: KeyedArchive
   ) throws(BinaryPropertyList.Malformed) -> AttributeValue? {
@@ -75,7 +74,7 @@ struct ExpressionArchive {
     return try reader.value(object)
   }
 
-  /// The source objects that the fetch in an archive asks for, of which entity.
+  /// The source objects of an archived fetch, and its entity.
   static func sourceObjects(
     in bytes: [UInt8]
   ) throws(BinaryPropertyList.Malformed) -> (entity: String?, objects: EntityMapping.SourceObjects) {
@@ -84,7 +83,7 @@ struct ExpressionArchive {
     return try reader.sourceObjects(root)
   }
 
-  /// The texts by name of the dictionary in an archive; and whether something in it is no text.
+  /// The texts of an archived dictionary, by name; and whether it contains anything else.
   static func userInfo(in bytes: [UInt8]) throws(BinaryPropertyList.Malformed) -> (
     texts: [String: String], isWhole: Bool
   ) {
@@ -149,12 +148,13 @@ struct ExpressionArchive {
       ?? Self.unsupported(MappingExpression.call(operand.description, selector, arguments.map(\.description)))
   }
 
-  /// An expression that cannot be computed. Its text is for people, and parts of parts would add up.
+  /// An unsupported expression. Its text is shown to users, and limited, because the texts of nested parts would add
+  /// up.
   private static func unsupported(_ text: String) -> MappingExpression {
     .unsupported(text.utf8.count <= 1_000 ? text : String(text.prefix(1_000)) + "…")
   }
 
-  /// An argument; a key path that `valueForKeyPath:` follows is a text there, and not a value of the object.
+  /// Decodes an argument; the key path of `valueForKeyPath:` is a text there, not a value of the object.
   private mutating func argument(
     _ node: KeyedArchive.Node, level: Int
   ) throws(BinaryPropertyList.Malformed) -> MappingExpression {
@@ -167,7 +167,7 @@ struct ExpressionArchive {
     return try expression(node, level: level)
   }
 
-  /// The call as something that is known here; nil where it is not.
+  /// Decodes a supported call; nil for others.
   private static func call(
     _ selector: String, of operand: MappingExpression, _ arguments: [MappingExpression]
   ) -> MappingExpression? {
@@ -188,13 +188,13 @@ struct ExpressionArchive {
       guard let function = QueryFunction(name: selector) else { return nil }
       return called(function, arguments)
     default:
-      // A method of the value itself, of those that are functions too.
+      // Methods of the value itself that are also functions.
       guard let function = methods[selector], arguments.isEmpty else { return nil }
       return called(function, [operand])
     }
   }
 
-  /// The class whose methods the functions of predicates are.
+  /// The class of the predicate functions.
   private static let utilities = "_NSPredicateUtilities"
 
   private static let methods: [String: QueryFunction] = [
@@ -210,7 +210,7 @@ struct ExpressionArchive {
     (try? QueryExpression(format: "%@.%K", .expression(base), .string(path))).map { .value($0) }
   }
 
-  /// The expressions as values of the language of predicates; nil where one of them is more.
+  /// The expressions as values of the predicate language; nil if one of them is not.
   private static func values(_ expressions: [MappingExpression]) -> [QueryExpression]? {
     let values = expressions.compactMap { expression -> QueryExpression? in
       guard case .value(let value) = expression else { return nil }
@@ -280,26 +280,26 @@ struct ExpressionArchive {
         return rest.prefix(length)
       }
       return UUID(uuidString: parts.joined(separator: "-")).map { .uuid($0) }
-    // Xcode writes zeros as what a number is made from.
+    // Xcode archives zeros as an object of this class.
     case "NSDecimalNumber", "NSDecimalNumberPlaceholder": return try decimal(object).map { .decimal($0) }
     default: return nil
     }
   }
 
-  /// A decimal number: up to eight 16-bit digits, the least first, and a power of ten.
+  /// Decodes a decimal number: up to eight 16-bit digits, least significant first, and a power of ten.
   private mutating func decimal(_ object: KeyedArchive.Object) throws(BinaryPropertyList.Malformed) -> Decimal? {
     guard case .data(let bytes) = try archive.field("NS.mantissa", of: object), bytes.count == 16,
       let length = try archive.integer("NS.length", of: object), (0...8).contains(length),
       let exponent = try archive.integer("NS.exponent", of: object), (-128...127).contains(exponent),
       case .boolean(let isNegative) = try archive.field("NS.negative", of: object)
     else { return nil }
-    // 1 is the order of bytes of every machine that Xcode runs on.
+    // 1 is the byte order of every machine that Xcode runs on.
     guard try archive.integer("NS.mantissa.bo", of: object) == 1 else { return nil }
     var mantissa = Decimal(0)
     for place in (0..<Int(length)).reversed() {
       mantissa = mantissa * 65_536 + Decimal(UInt16(bytes[2 * place]) | UInt16(bytes[2 * place + 1]) << 8)
     }
-    // No digits and a sign is how NaN is written.
+    // NaN is encoded as no digits and a sign.
     if length == 0 && isNegative { return .nan }
     let result = Decimal(sign: isNegative ? .minus : .plus, exponent: Int(exponent), significand: mantissa)
     return result.isNaN ? nil : result
@@ -328,7 +328,7 @@ struct ExpressionArchive {
     return (entity, Self.sourceObjects(format: format))
   }
 
-  /// The objects for which the predicate of that format is true.
+  /// The objects that match a predicate in the format language.
   static func sourceObjects(format: String) -> EntityMapping.SourceObjects {
     guard let predicate = try? QueryPredicate(format: format, arguments: []) else { return .unsupported(format) }
     return predicate == .constant(true) ? .all : .matching(predicate)

@@ -1,8 +1,8 @@
-/// What Foundation's keyed archiver wrote, binary or XML: objects with fields, which refer to each other.
+/// An archive of Foundation's keyed archiver, binary or XML: objects with fields that refer to each other.
 ///
-/// Nothing is made of any class; an object's class is a text.
+/// No class is instantiated; an object's class is a text.
 struct KeyedArchive {
-  /// An archived object, or a value that stands in its place.
+  /// An archived object, or a value in its place.
   enum Node {
     case null
     case boolean(Bool)
@@ -13,7 +13,7 @@ struct KeyedArchive {
     case object(Object)
   }
 
-  /// An object of a class that this reader does not know as a value.
+  /// An object of a class that is not decoded as a value.
   struct Object {
     /// The name of the object's class.
     var className: String
@@ -34,28 +34,28 @@ struct KeyedArchive {
     root = try list.value(at: index)
   }
 
-  /// The outermost object.
+  /// Returns the root object.
   mutating func rootNode() throws(BinaryPropertyList.Malformed) -> Node { try node(root) }
 
-  /// The object's field of that name; null where there is none.
+  /// Returns the object's field with this name; null if it is missing.
   mutating func field(_ name: String, of object: Object) throws(BinaryPropertyList.Malformed) -> Node {
     guard let value = object.fields[name] else { return .null }
     return try node(value)
   }
 
-  /// The object's field of that name where it is a text.
+  /// Returns the object's field with this name if it is a text.
   mutating func text(_ name: String, of object: Object) throws(BinaryPropertyList.Malformed) -> String? {
     guard case .string(let text) = try field(name, of: object) else { return nil }
     return text
   }
 
-  /// The object's field of that name where it is a whole number.
+  /// Returns the object's field with this name if it is an integer.
   mutating func integer(_ name: String, of object: Object) throws(BinaryPropertyList.Malformed) -> Int64? {
     guard case .integer(let number) = try field(name, of: object) else { return nil }
     return number
   }
 
-  /// The members of an array's or dictionary's field; nil where the object has no such list.
+  /// Returns the members of an array's or dictionary's field; nil if the object has no such list.
   mutating func members(_ name: String, of object: Object) throws(BinaryPropertyList.Malformed) -> [Node]? {
     guard case .array(let indexes)? = object.fields[name] else { return nil }
     var result: [Node] = []
@@ -63,7 +63,7 @@ struct KeyedArchive {
     return result
   }
 
-  /// The members of an array or a set that an object is; nil where it is neither.
+  /// Returns the members of an array or a set; nil for other objects.
   mutating func items(of node: Node) throws(BinaryPropertyList.Malformed) -> [Node]? {
     guard case .object(let object) = node, Self.listClasses.contains(object.className) else { return nil }
     return try members("NS.objects", of: object)
@@ -76,7 +76,7 @@ struct KeyedArchive {
   private mutating func node(_ value: BinaryPropertyList.Value) throws(BinaryPropertyList.Malformed) -> Node {
     switch value {
     case .reference(let reference):
-      // The object 0 stands for nil.
+      // Object 0 is nil.
       if reference == 0 { return .null }
       guard objects.indices.contains(reference) else { throw .init() }
       let target = try list.value(at: objects[reference])
@@ -91,7 +91,7 @@ struct KeyedArchive {
     case .real(let number): return .real(number)
     case .string(let text): return .string(text)
     case .data(let bytes): return .data(bytes)
-    // An archiver writes them as objects.
+    // An archiver writes these as objects.
     case .date, .array, .dictionary: throw .init()
     }
   }

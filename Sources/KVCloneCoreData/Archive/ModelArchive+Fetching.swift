@@ -1,7 +1,7 @@
 import KVCloneModel
 
 extension ModelArchive {
-  /// Of `NSFetchRequestFlags`.
+  /// Flags of `NSFetchRequestFlags`.
   private enum FetchFlag {
     static let distinctResults: Int64 = 1
     static let subentities: Int64 = 2
@@ -27,7 +27,7 @@ extension ModelArchive {
     return result.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }
 
-  /// Nil where it asks for what this library cannot ask for.
+  /// Nil if it uses unsupported features.
   private mutating func fetchRequest(
     _ object: KeyedArchive.Object, name: String, entity: String?
   ) throws(BinaryPropertyList.Malformed) -> FetchRequestTemplate? {
@@ -59,7 +59,7 @@ extension ModelArchive {
     _ object: KeyedArchive.Object, name: String, in owner: String
   ) throws(BinaryPropertyList.Malformed) -> FetchedPropertyDescription {
     let entity = try archive.text("_NSFetchRequestEntityName", of: object)
-    // As Xcode calls the request of every fetched property, and the archive leaves out.
+    // The name that Xcode gives the request of every fetched property, and that the archive omits.
     var request = FetchRequestTemplate("fetchedPropertyFetchRequest", entity: entity ?? "")
     if case .object(let given) = try archive.field("NSFetchRequest", of: object),
       let known = try fetchRequest(given, name: request.name, entity: entity)
@@ -91,7 +91,7 @@ extension ModelArchive {
         default: break
         }
       }
-      // Core Data's own configuration has all entities.
+      // Core Data's default configuration has all entities.
       if name != Self.standardConfiguration { result[name] = members.sorted() }
     }
     return result
@@ -101,11 +101,11 @@ extension ModelArchive {
 
   // MARK: Indexes
 
-  /// The fetch indexes of an entity.
+  /// Decodes the fetch indexes of an entity.
   ///
-  /// Where there are any, Xcode marks their attributes for systems before iOS 11 as well, which says nothing more.
+  /// If there are any, Xcode also marks their attributes for systems before iOS 11, which adds no information.
   ///
-  /// - Parameter indexed: the attributes that are marked.
+  /// - Parameter indexed: the marked attributes.
   mutating func indexes(
     of object: KeyedArchive.Object, in entity: String, indexed: [String]
   ) throws(BinaryPropertyList.Malformed) -> [FetchIndexDescription] {

@@ -45,7 +45,7 @@ extension ModelArchive {
   private static let compositeType: Int64 = 2100
   static let isComposite =
     "is a composite attribute, and its elements cannot be read from a compiled model"
-  /// Of `NSFlagsKey`: the value may be in a file of its own; it outlives its object in the history of deletions.
+  /// Flags of `NSFlagsKey`: the value may be in a file of its own; the history of deletions preserves it.
   private static let (storedExternally, preservedAfterDeletion): (Int64, Int64) = (4, 16)
 
   mutating func attribute(
@@ -59,7 +59,7 @@ extension ModelArchive {
     }
     var attribute = AttributeDescription(name, type)
     attribute.isOptional = try flag("NSIsOptional", of: object)
-    // Nothing of an attribute without a type is stored.
+    // An attribute without a type is not stored.
     attribute.isTransient = isTransient || type == .undefined
     attribute.valueTransformerName = try archive.text("NSValueTransformerName", of: object)
     if type == .transformable {
@@ -98,7 +98,7 @@ extension ModelArchive {
 
   // MARK: Bounds of values
 
-  /// Xcode compiles bounds to predicates: `SELF >= 1`, `length <= 64`, `SELF MATCHES "…"`.
+  /// Decodes bounds, which Xcode compiles to predicates: `SELF >= 1`, `length <= 64`, `SELF MATCHES "…"`.
   private mutating func readBounds(
     of object: KeyedArchive.Object, _ attribute: inout AttributeDescription, in owner: String
   ) throws(BinaryPropertyList.Malformed) {
@@ -114,7 +114,7 @@ extension ModelArchive {
     }
   }
 
-  /// Takes a rule as a bound of the attribute; false where it is none.
+  /// Converts a rule to a bound of the attribute; returns false if it is none.
   private static func take(_ rule: QueryComparison, _ attribute: inout AttributeDescription) -> Bool {
     guard rule.modifier == .direct, case .constant(.value(let given)) = rule.right else { return false }
     let isLength: Bool

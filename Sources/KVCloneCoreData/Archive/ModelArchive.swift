@@ -1,31 +1,30 @@
 import Foundation
 package import KVCloneModel
 
-/// Reads an archived NSManagedObjectModel: what Xcode compiles a model to, and what Core Data keeps in a store.
+/// Decodes an archived NSManagedObjectModel: the output of Xcode's model compiler, and what Core Data keeps in a store.
 ///
-/// It has less than Xcode's files: what only the model editor and the generation of source need; see ``ArchivedModel``.
+/// It lacks what only the model editor and source generation need; see ``ArchivedModel``.
 ///
-/// An archive may name one object in many places, so that a short one can be a model of any size: what it may hold is
-/// bounded by ``ModelLimits``, and counted while it is read.
+/// An archive may refer to one object in many places, so that a short one can be a model of any size: its content is
+/// bounded by ``ModelLimits``, and counted while it is decoded.
 struct ModelArchive {
-  /// Why there is no model.
+  /// Why the model cannot be decoded.
   enum Problem: Error, Hashable {
-    /// The bytes are no archive of a model.
+    /// The bytes are not an archived model.
     case corrupted
-    /// The model has more than ``ModelLimits`` allow; the entity with which that was found, nil where there are too
-    /// many.
+    /// The model exceeds ``ModelLimits``, with the entity at which that was detected; nil for too many entities.
     case tooLarge(entity: String?)
-    /// The archive has an attribute of a kind that this reader cannot read.
+    /// The archive has an attribute of an unsupported kind.
     case unsupported(entity: String, property: String, reason: String)
     case cancelled
   }
 
   var archive: KeyedArchive
   var omitted: Set<String> = []
-  /// Properties, annotations and constraints so far, those that entities inherit counted with each of them.
+  /// The number of properties, annotations and constraints so far; inherited ones count for each entity.
   private var itemCount = 0
   private let isCancelled: () -> Bool
-  /// Why the reading ended, where it is not the archive that is damaged.
+  /// Why decoding stopped, unless the archive is corrupted.
   private var stop: Problem?
 
   private init(_ bytes: [UInt8], _ isCancelled: @escaping () -> Bool) throws(BinaryPropertyList.Malformed) {
@@ -34,9 +33,9 @@ struct ModelArchive {
   }
 
   /// - Parameters:
-  ///   - name: the model's name, which the archive does not have.
-  ///   - version: the version's name; nil takes the version identifiers in the archive.
-  ///   - isCancelled: is called for every property.
+  ///   - name: the model's name, which the archive does not contain.
+  ///   - version: the version's name; nil uses the version identifiers in the archive.
+  ///   - isCancelled: called for every property.
   static func model(
     in bytes: [UInt8], name: String, version: String? = nil, isCancelled: @escaping () -> Bool = { false }
   ) throws(Problem) -> ArchivedModel {
@@ -53,7 +52,7 @@ struct ModelArchive {
     }
   }
 
-  /// Counts what is about to be read.
+  /// Counts what is decoded next.
   mutating func count(_ more: Int, of entity: String) throws(BinaryPropertyList.Malformed) {
     itemCount += more
     if isCancelled() { stop = .cancelled }
@@ -61,7 +60,7 @@ struct ModelArchive {
     if stop != nil { throw .init() }
   }
 
-  /// Ends the reading at an attribute that cannot be read.
+  /// Stops at an attribute that is not supported.
   mutating func refuse(_ property: String, of entity: String, _ reason: String) -> BinaryPropertyList.Malformed {
     stop = .unsupported(entity: entity, property: property, reason: reason)
     return .init()
@@ -99,7 +98,7 @@ struct ModelArchive {
       omitted: omitted.sorted())
   }
 
-  /// What an entity hands down.
+  /// What an entity's subentities inherit.
   private struct Inherited {
     let properties: Set<String>
     let constraints: Set<[String]>
@@ -113,10 +112,9 @@ struct ModelArchive {
     }
   }
 
-  /// The archive lists inherited properties with every entity; a model has them where they are declared.
+  /// Removes inherited properties, which the archive lists with every entity; a model has them where they are declared.
   ///
-  /// The work is linear in what the entities have: each parent is looked through once, and each entity for its own
-  /// properties.
+  /// Takes linear time: each parent is visited once, and each entity for its own properties.
   private static func withoutInherited(_ entities: [EntityDescription]) -> [EntityDescription] {
     let byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     var known: [String: Inherited] = [:]
@@ -136,7 +134,7 @@ struct ModelArchive {
 
   // MARK: Collections
 
-  /// The keys that are texts, and their values, of a dictionary of any class that Core Data uses.
+  /// The text keys and their values of a dictionary of any class that Core Data uses.
   mutating func pairs(
     _ node: KeyedArchive.Node
   ) throws(BinaryPropertyList.Malformed) -> [(key: String, value: KeyedArchive.Node)] {
@@ -188,7 +186,7 @@ struct ModelArchive {
     return text
   }
 
-  /// The name of the entity that a field leads to.
+  /// The name of the entity that a field refers to.
   mutating func entityName(
     _ field: String, of object: KeyedArchive.Object
   ) throws(BinaryPropertyList.Malformed) -> String? {
@@ -203,7 +201,7 @@ struct ModelArchive {
   ) throws(BinaryPropertyList.Malformed) -> EntityDescription {
     var entity = EntityDescription(name: name)
     let className = try archive.text("NSClassNameForEntity", of: object)
-    // The class of entities that name none.
+    // The class of entities without one.
     entity.managedObjectClassName = className == "NSManagedObject" ? nil : className
     entity.superentityName = try entityName("NSSuperentity", of: object)
     entity.isAbstract = try flag("NSIsAbstract", of: object)
@@ -224,12 +222,12 @@ struct ModelArchive {
         entity.relationships.append(try relationship(object, name: property, in: entity.name))
       case "NSFetchedPropertyDescription":
         entity.fetchedProperties.append(try fetchedProperty(object, name: property, in: entity.name))
-      // Derived ones are a class of their own, and so are composites.
+      // Derived and composite attributes have classes of their own.
       case "NSAttributeDescription", "NSDerivedAttributeDescription":
         entity.attributes.append(try attribute(object, name: property, in: entity.name))
         if try flag("NSIsIndexed", of: object) { indexed.append(property) }
       case "NSCompositeAttributeDescription": throw refuse(property, of: name, Self.isComposite)
-      // It has a result of a fetch request, and nothing of it is stored.
+      // It contains a result of a fetch request, and is not stored.
       case "NSExpressionDescription": omitted.insert("expression properties")
       default: throw refuse(property, of: name, "is a property of the unknown class \(object.className)")
       }
@@ -244,8 +242,8 @@ struct ModelArchive {
     return entity
   }
 
-  /// What a proxy stands for: in models of the time before iOS 10, entities have one for each inherited property. Nil
-  /// where that is no object, or a chain of proxies without an end.
+  /// Resolves a proxy: models from before iOS 10 have one for each inherited property in each entity. Nil if that is
+  /// not an object, or an endless chain of proxies.
   private mutating func underlying(
     _ given: KeyedArchive.Object
   ) throws(BinaryPropertyList.Malformed) -> KeyedArchive.Object? {
@@ -260,7 +258,7 @@ struct ModelArchive {
 
   private static let proxy = "_NSPropertyDescriptionProxy"
 
-  /// A list of lists of texts. Where Core Data wrote properties in them, their names count.
+  /// A list of lists of texts. Properties in them count by their names.
   mutating func lists(
     _ field: String, of object: KeyedArchive.Object, in entity: String
   ) throws(BinaryPropertyList.Malformed) -> [[String]] {
@@ -284,7 +282,7 @@ struct ModelArchive {
     return result
   }
 
-  /// The relationship that another one's inverse is.
+  /// The relationship that is another one's inverse.
   mutating func inverse(
     of object: KeyedArchive.Object
   ) throws(BinaryPropertyList.Malformed) -> (name: String, entity: String?)? {
@@ -297,10 +295,10 @@ struct ModelArchive {
   }
 }
 
-/// A model out of an archive, and what it does not have that the one in Xcode's files has.
+/// A model from an archive, and what it lacks compared to Xcode's files.
 package struct ArchivedModel: Sendable {
-  /// The model; not validated.
+  /// The model, not validated.
   package var model: ManagedObjectModel
-  /// Kinds of things that were left out: `fetch indexes over expressions`.
+  /// The kinds of omitted content: `fetch indexes over expressions`.
   package var omitted: [String]
 }

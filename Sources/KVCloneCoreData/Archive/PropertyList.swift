@@ -1,9 +1,9 @@
 import Foundation
 
-/// A property list of either form that archives have: binary, or XML.
+/// A property list in either form that archives use: binary, or XML.
 ///
-/// Values are read one by one, by index, whatever the form. References between archived objects are `CF$UID`
-/// dictionaries in XML, and values of their own in the binary form.
+/// Values are read one by one, by index, in both forms. References between archived objects are `CF$UID` dictionaries
+/// in XML, and values of a type of their own in the binary form.
 struct PropertyList {
   typealias Value = BinaryPropertyList.Value
   typealias Malformed = BinaryPropertyList.Malformed
@@ -13,7 +13,7 @@ struct PropertyList {
     case xml(XMLPropertyList)
   }
 
-  /// The index of the outermost value.
+  /// The index of the root value.
   let top: Int
   private var form: Form
 
@@ -29,7 +29,7 @@ struct PropertyList {
     }
   }
 
-  /// The value of that index.
+  /// Returns the value at an index.
   mutating func value(at index: Int) throws(Malformed) -> Value {
     switch form {
     case .binary(var list): return try list.value(at: index)
@@ -37,7 +37,7 @@ struct PropertyList {
     }
   }
 
-  /// The values of a dictionary with texts for keys, as indexes.
+  /// The values of a dictionary with text keys, as indexes.
   mutating func indexes(_ value: Value) throws(Malformed) -> [String: Int] {
     guard case .dictionary(let pairs) = value else { throw Malformed() }
     var result: [String: Int] = [:]
@@ -48,19 +48,19 @@ struct PropertyList {
     return result
   }
 
-  /// As `indexes`, of the value of an index.
+  /// Like `indexes`, for the value at an index.
   mutating func indexes(at index: Int) throws(Malformed) -> [String: Int] { try indexes(try value(at: index)) }
 }
 
 /// A property list in XML.
 private struct XMLPropertyList {
-  /// The values that were parsed; members are indexes.
+  /// The parsed values; members are indexes.
   private var values: [PropertyList.Value] = []
   private(set) var top = 0
   private let budget: Budget
 
-  /// How much may still be handed out. Shared values are read again and again; without a bound, a short list could make
-  /// a reader work for years. Copies of a list share it.
+  /// The remaining amount of data. Shared values are read again and again; without a bound, a short list could keep a
+  /// reader busy for years. Copies of a list share it.
   private final class Budget {
     var left: Int
 
@@ -96,7 +96,7 @@ private struct XMLPropertyList {
       let digits = Data(node.text.utf8.filter { !" \t\r\n".utf8.contains($0) })
       guard let data = Data(base64Encoded: digits) else { throw PropertyList.Malformed() }
       value = .data([UInt8](data))
-    // Archives write dates as objects, so that no reader needs its seconds.
+    // Archives encode dates as objects, so the seconds are never read.
     case "date": value = .date(.nan)
     case "array":
       var members: [Int] = []

@@ -1,12 +1,12 @@
 import Foundation
 
-/// The words for errors of the file system: limits of the process or the system are not a matter of permissions.
+/// Texts for file system errors: limits of the process or the system are not a matter of permissions.
 enum FileProblem {
   private static let processLimit = "the process has too many files open"
   private static let systemLimit = "the system has too many files open"
   private static let noMemory = "out of memory"
 
-  /// What the file system says.
+  /// The reason that the file system reports.
   static func reason(_ error: any Error) -> String {
     let outer = error as NSError
     let system =
@@ -24,7 +24,7 @@ enum FileProblem {
     }
   }
 
-  /// What to do about a reason.
+  /// The remedy for a reason.
   static func advice(_ reason: String) -> String {
     switch reason {
     case processLimit:

@@ -32,7 +32,7 @@ extension MappingModel {
     return try load(contents: bytes, file: file, name: url.deletingPathExtension().lastPathComponent)
   }
 
-  /// Reads a mapping model from the bytes of a `xcmapping.xml` file; `file` is its name in errors and warnings.
+  /// Parses a mapping model from the bytes of a `xcmapping.xml` file; `file` is its name in errors and warnings.
   static func load(contents bytes: Data, file: String, name: String) throws(ModelFileError) -> LoadedMappingModel {
     let root = try XMLTree.parse(bytes, path: file, form: .store)
     let (mapping, warnings) = try MappingReader.read(root, file: file, name: name)
@@ -76,7 +76,7 @@ extension MappingModel {
     case "xcdatamodeld":
       candidates.append(folder.path + "/" + version)
       folder.deleteLastPathComponent()
-    // What the sources were compiled to.
+    // The compiled form of the sources.
     case "momd":
       let file = folder.path + "/" + ModelBundle.withoutSuffix(version) + ".mom"
       if FileManager.default.fileExists(atPath: file) { return file }

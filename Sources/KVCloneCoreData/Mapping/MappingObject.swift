@@ -1,8 +1,8 @@
 import KVCloneModel
 
-/// One `<object>` of a mapping model's file, which is an XML store: values and references by name.
+/// An `<object>` of a mapping model's file, which is an XML store: values and references by name.
 struct MappingObject {
-  /// What Xcode calls the kinds of objects.
+  /// Xcode's names of the kinds of objects.
   enum Kind: String {
     case mappingModel = "XDDEVMAPPINGMODEL"
     case entityMapping = "XDDEVENTITYMAPPING"
@@ -11,7 +11,7 @@ struct MappingObject {
   }
 
   let id: String
-  /// Nil for an object that this reader does not know.
+  /// Nil for an unknown object.
   let kind: Kind?
   let line: Int
   private let file: String
@@ -44,13 +44,13 @@ struct MappingObject {
     element.finish(&context)
   }
 
-  /// The value as text; nil where there is none, or an empty one.
+  /// The value as text; nil if it is missing or empty.
   mutating func text(_ name: String) -> String? {
     guard let text = values.removeValue(forKey: name), !text.isEmpty else { return nil }
     return text
   }
 
-  /// The value as text, which cannot be missing.
+  /// The value as text; throws if it is missing.
   mutating func required(_ name: String) throws(ModelFileError) -> String {
     guard let text = text(name) else {
       throw .missingAttribute(path: file, line: line, element: "object", attribute: name)
@@ -58,7 +58,7 @@ struct MappingObject {
     return text
   }
 
-  /// The value as a flag; nil where there is none.
+  /// The value as a flag; nil if it is missing.
   mutating func flag(_ name: String, _ context: inout ReadContext) -> Bool? {
     guard let text = text(name) else { return nil }
     switch text {
@@ -70,12 +70,12 @@ struct MappingObject {
     }
   }
 
-  /// The objects that a relationship leads to.
+  /// The targets of a relationship.
   mutating func references(_ name: String) -> [String] {
     (references.removeValue(forKey: name) ?? "").split(whereSeparator: \.isWhitespace).map(String.init)
   }
 
-  /// Takes what has no meaning outside of Xcode.
+  /// Consumes values that matter only to Xcode.
   mutating func ignore(_ names: String...) {
     for name in names {
       values[name] = nil
@@ -83,7 +83,7 @@ struct MappingObject {
     }
   }
 
-  /// Warns of what nobody asked for.
+  /// Warns of unknown values.
   func finish(_ context: inout ReadContext) {
     for name in (Array(values.keys) + Array(references.keys)).sorted() {
       context.warn(.unknownContent, "'\(name)' of a mapping (line \(line)) is unknown, and is ignored")

@@ -1,12 +1,12 @@
 import Foundation
 import KVCloneModel
 
-/// Turns the tree of a `xcmapping.xml` file into a mapping model, noticing everything that it does not understand.
+/// Converts the tree of a `xcmapping.xml` file to a mapping model, with warnings about everything unknown.
 struct MappingReader {
   private let file: String
   private var context: ReadContext
   private var objects: [String: MappingObject] = [:]
-  /// How many bytes of archives may still be read: the embedded models are not among them, and expressions are short.
+  /// The number of archive bytes that may still be read: excludes the embedded models, and expressions are short.
   private var archiveBudget = MappingLimits.archiveBytes
 
   private init(file: String) {
@@ -46,7 +46,7 @@ struct MappingReader {
     var result = MappingModel([], name: name)
     result.sourceModelPath = model.text("sourcemodelpath")
     result.destinationModelPath = model.text("destinationmodelpath")
-    // The models in Xcode's own form; the versions themselves say the same.
+    // The models in Xcode's own form; the versions themselves contain the same.
     model.ignore("sourcemodeldata", "destinationmodeldata")
     result.entityMappings = try entityMappings(&model)
     model.finish(&context)
@@ -69,7 +69,7 @@ struct MappingReader {
       guard let mapping = try entityMapping(&object) else { continue }
       found.append((number.flatMap { Int($0) } ?? Int.max, mapping))
     }
-    // Those with the same number, or none, stay in the file's order.
+    // Mappings with equal or missing numbers stay in the file's order.
     let order = found.indices.sorted { (found[$0].number, $0) < (found[$1].number, $1) }
     let mappings = order.map { found[$0].mapping }
     var names: Set<String> = []
@@ -81,7 +81,7 @@ struct MappingReader {
     return mappings
   }
 
-  /// Nil for a mapping without entities, which does nothing: Xcode leaves them when entities are removed.
+  /// Nil for a mapping without entities, which does nothing: Xcode leaves it when entities are removed.
   private mutating func entityMapping(_ object: inout MappingObject) throws(ModelFileError) -> EntityMapping? {
     let (source, destination) = (object.text("sourcename"), object.text("destinationname"))
     guard source != nil || destination != nil else {
@@ -128,7 +128,7 @@ struct MappingReader {
     }
   }
 
-  /// The type as far as the mapping alone says it; whether two entities are the same is seen in the models only.
+  /// The type according to the mapping alone; only the models show whether two entities are equal.
   private static func inferredType(of mapping: EntityMapping) -> EntityMappingType {
     if mapping.entityMigrationPolicyClassName != nil { return .custom }
     if mapping.sourceEntityName == nil { return .add }
@@ -144,7 +144,7 @@ struct MappingReader {
     let archive = object.text("sourceexpressiondata")
     let isGenerated = object.flag("autogenerateexpression", &context) ?? (archive == nil)
     var result: EntityMapping.SourceObjects = .all
-    // Xcode keeps the flag set beside an expression; only a predicate takes the expression's place.
+    // Xcode keeps the flag set next to an expression; only a predicate replaces the expression.
     if let archive, !(isGenerated && format != nil) {
       do {
         let found = try ExpressionArchive.sourceObjects(in: try bytes(of: archive, line: object.line) ?? [])
@@ -173,7 +173,7 @@ struct MappingReader {
     let keyPath = object.text("sourcekeypath")
     let mapping = object.text("sourcemappingname")
     let isGenerated = object.flag("autogenerateexpression", &context)
-    // An expression applies whatever the flag says: Xcode leaves it set in most files that have one.
+    // An expression applies regardless of the flag: Xcode leaves it set in most files that have one.
     if let archive {
       property.valueExpression = try expression(archive, line: object.line)
     } else if keyPath != nil || mapping != nil {
@@ -181,7 +181,7 @@ struct MappingReader {
         keyPath: keyPath ?? "$source.\(property.name)", mapping: mapping,
         isRelationship: object.kind == .relationshipMapping)
     } else if isGenerated != false {
-      // Xcode shows `$source.name` in its editor, and leaves it out of the file.
+      // Xcode shows `$source.name` in its editor, and omits it in the file.
       property.valueExpression = .automatic
     }
     if case .unsupported(let text)? = property.valueExpression {
@@ -201,17 +201,16 @@ struct MappingReader {
     }
   }
 
-  /// The expression that Xcode's editor makes of a key path and of the mapping that a relationship's objects go
-  /// through.
+  /// The expression that Xcode's editor generates from a key path and from the mapping of a relationship's objects.
   ///
-  /// - Parameter keyPath: `$source`, or a path from it, such as `$source.note`; one without a variable begins at the
+  /// - Parameter keyPath: `$source`, or a path from it, such as `$source.note`; one without a variable starts at the
   ///   source object.
   private func expression(keyPath: String, mapping: String?, isRelationship: Bool) -> MappingExpression {
     let source = QueryExpression.variable("source")
     let parts = keyPath.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     let names = parts.first == "$source" ? Array(parts.dropFirst()) : parts
     if names.contains(where: { $0.isEmpty || $0.hasPrefix("$") }) { return .unsupported(keyPath) }
-    // An object is no value of an attribute.
+    // An object is not a valid value of an attribute.
     if names.isEmpty, !isRelationship { return .unsupported(keyPath) }
     var value = source
     if !names.isEmpty {
@@ -241,7 +240,7 @@ struct MappingReader {
     }
   }
 
-  /// The bytes of base 64 with line breaks; nil where it is none.
+  /// Decodes base 64 with line breaks; nil if it is invalid.
   private mutating func bytes(of text: String, line: Int) throws(ModelFileError) -> [UInt8]? {
     archiveBudget -= text.utf8.count
     guard archiveBudget >= 0 else {
@@ -255,7 +254,7 @@ struct MappingReader {
 
   // MARK: Objects
 
-  /// The object that a reference names. Each belongs to one other, as in Xcode's model of mappings.
+  /// Returns the object that a reference names. Each has one owner, as in Xcode's model of mappings.
   private mutating func take(
     _ id: String, _ kind: MappingObject.Kind, from owner: MappingObject
   ) throws(ModelFileError) -> MappingObject {
@@ -269,7 +268,7 @@ struct MappingReader {
     return object
   }
 
-  /// Warns once of all that Xcode left in the file: a property that is removed from a model stays there by the dozen.
+  /// Warns once of all unused objects in the file: Xcode leaves dozens when properties are removed from a model.
   private mutating func noticeUnused() {
     let lines = objects.values.filter { $0.kind != nil }.map(\.line).sorted()
     guard let first = lines.first else { return }
@@ -285,10 +284,10 @@ struct MappingReader {
   }
 }
 
-/// How much a mapping model may hold. The largest known one has 16 entity mappings.
+/// The maximum sizes of a mapping model. The largest known one has 16 entity mappings.
 enum MappingLimits {
   /// As many as a model may have entities.
   static let entityMappings = ModelLimits.entities
-  /// Base 64 of all expressions and user infos together; real ones have some hundred bytes each.
+  /// The size of all expressions and user infos in base 64; real ones have some hundred bytes each.
   static let archiveBytes = 8 << 20
 }

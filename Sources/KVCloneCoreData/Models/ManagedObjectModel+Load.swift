@@ -38,7 +38,7 @@ extension ManagedObjectModel {
       model: loaded.model, warnings: bundle.warnings + (difference.map { [$0] } ?? []) + loaded.warnings)
   }
 
-  /// How the paths of models end, without a dot: those of sources and of compiled models.
+  /// The path extensions of models, without a dot: of sources and of compiled models.
   package static var modelPathExtensions: Set<String> { ModelBundle.pathExtensions }
 
   /// Reads all versions in a bundle, from the earliest to the latest in the order of their names: `Model`, `Model 2`,
@@ -48,7 +48,7 @@ extension ManagedObjectModel {
   public static func loadVersions(contentsOf path: String) throws(ModelFileError) -> [LoadedModel] {
     let bundle = try ModelBundle(at: path)
     let sorted = bundle.versions.sorted { left, right in
-      // A bundle's first version has the bundle's name, whatever the later ones are called.
+      // A bundle's first version has the bundle's name, whatever the names of later ones.
       if (left.name == bundle.name) != (right.name == bundle.name) { return left.name == bundle.name }
       return left.name.compare(right.name, options: .numeric) == .orderedAscending
     }
@@ -69,7 +69,7 @@ extension ManagedObjectModel {
     return ModelVersions(names: bundle.versions.map(\.name), current: bundle.current, warnings: bundle.warnings)
   }
 
-  /// Reads a model from the bytes of a `contents` file; `file` is its name in errors and warnings.
+  /// Parses a model from the bytes of a `contents` file; `file` is its name in errors and warnings.
   static func load(
     contents bytes: Data, file: String, name: String, version: String, userInfoKeys: CloneUserInfoKeys
   ) throws(ModelFileError) -> LoadedModel {
@@ -78,7 +78,7 @@ extension ManagedObjectModel {
     return try validated(model, oddities, file: file, userInfoKeys)
   }
 
-  /// Reads a model from the bytes of a compiled one; `file` is its name in errors and warnings.
+  /// Decodes a model from the bytes of a compiled one; `file` is its name in errors and warnings.
   static func load(
     archive bytes: [UInt8], file: String, name: String, version: String, userInfoKeys: CloneUserInfoKeys
   ) throws(ModelFileError) -> LoadedModel {
@@ -102,7 +102,7 @@ extension ManagedObjectModel {
     return try validated(archived.model, oddities, file: file, userInfoKeys)
   }
 
-  /// - Parameter oddities: the file's.
+  /// - Parameter oddities: the warnings about the file.
   private static func validated(
     _ model: ManagedObjectModel, _ oddities: [ModelWarning], file: String, _ userInfoKeys: CloneUserInfoKeys
   ) throws(ModelFileError) -> LoadedModel {

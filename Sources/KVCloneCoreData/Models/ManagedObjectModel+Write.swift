@@ -27,7 +27,7 @@ extension ManagedObjectModel {
   public func write(to path: String) throws(ModelFileError) {
     let files = try bundleFiles(path)
     let manager = FileManager.default
-    // A link that leads nowhere is there, too.
+    // A dangling link exists, too.
     if (try? manager.attributesOfItem(atPath: path)) != nil { throw .alreadyExists(path: path) }
     do {
       try manager.createDirectory(atPath: path, withIntermediateDirectories: false)
@@ -44,8 +44,8 @@ extension ManagedObjectModel {
     }
   }
 
-  /// What ``write(to:)`` writes: the name of the version's folder, the text of `contents` in it, and that of `.xccurrentversion`
-  /// in the bundle.
+  /// The content that ``write(to:)`` writes: the name of the version's folder, the text of `contents` in it, and that
+  /// of `.xccurrentversion` in the bundle.
   package func bundleFiles(
     _ path: String
   ) throws(ModelFileError) -> (version: String, contents: String, current: String) {
@@ -74,7 +74,7 @@ extension ManagedObjectModel {
           "has a value that a contents file cannot express, such as an empty optional text or a negative"
           + " count; correct it")
     }
-    // What is written is to be loaded: a model that no store takes may hold names that only the file's form brings about.
+    // The output has to be loadable: the file's form can introduce names that no store accepts.
     do {
       _ = try read.validate()
     } catch {
@@ -84,7 +84,7 @@ extension ManagedObjectModel {
     return text
   }
 
-  /// Where two models differ first; nil where they are equal.
+  /// The first difference between two models; nil if they are equal.
   private func firstDifference(from other: ManagedObjectModel) -> (entity: String?, property: String?)? {
     if self == other { return nil }
     for (entity, read) in zip(entities, other.entities) where entity != read {
@@ -100,7 +100,7 @@ extension ManagedObjectModel {
     return (request?.entityName, request?.name)
   }
 
-  /// Whether a folder may be called so, with the ending that it gets.
+  /// Whether a name is valid for a folder, with its extension.
   private static func isFileName(_ name: String) -> Bool {
     !name.isEmpty && name.utf8.count <= 200 && !name.utf8.contains(0) && !name.contains("/")
   }
@@ -124,11 +124,11 @@ extension ManagedObjectModel {
 }
 
 extension ManagedObjectModel {
-  /// The same model in the one form that a `contents` file has for it.
+  /// The same model in the canonical form of a `contents` file.
   ///
-  /// Elements that stand in an attribute itself become a composite of the model, an inverse's entity that is the destination goes
-  /// unsaid, and indexes of old kinds stand first, or become fetch indexes where an old file could not hold them. Models that
-  /// were read from such files come out as they are.
+  /// Inline elements of an attribute become a composite of the model, an inverse's entity that equals the destination
+  /// is omitted, and indexes of old kinds come first, or become fetch indexes if an old file could not contain them.
+  /// Models that were read from such files stay unchanged.
   var expressibleForm: ManagedObjectModel {
     var hoisting = CompositeHoisting(composites)
     let entities = self.entities.map { given -> EntityDescription in
@@ -168,7 +168,7 @@ extension ManagedObjectModel {
   }
 }
 
-/// Gives names to groups of elements that have none.
+/// Creates named composites from inline elements.
 private struct CompositeHoisting {
   private var composites: [CompositeAttributeDescription]
   private var hoisted: [CompositeAttributeDescription] = []
@@ -181,14 +181,14 @@ private struct CompositeHoisting {
 
   mutating func attribute(_ given: AttributeDescription, of owner: String) -> AttributeDescription {
     var attribute = given
-    // Where there is a name, the elements are what it stands for.
+    // A named composite defines the elements.
     attribute.elements = []
     guard given.type == .composite, given.compositeName == nil, !given.elements.isEmpty else { return attribute }
     let place = hoisted.count
     var name = Self.name("\(owner)_\(given.name)")
     while !names.insert(name).inserted { name += "_" }
     let elements = given.elements.map { self.attribute($0, of: name) }
-    // One that says the same will do: an entity that declares an inherited attribute again has to name the same composite.
+    // Reuses an equal composite: an entity that redeclares an inherited attribute has to name the same composite.
     if let known = hoisted.first(where: { $0.elements == elements && $0.name.hasSuffix("_\(given.name)") }) {
       hoisted.removeSubrange(place...)
       attribute.compositeName = known.name
@@ -199,7 +199,7 @@ private struct CompositeHoisting {
     return attribute
   }
 
-  /// A name that no model refuses for its length.
+  /// Shortens a name to the maximum length.
   private static func name(_ wanted: String) -> String {
     wanted.utf8.count <= 200 ? wanted : "Composite"
   }

@@ -11,21 +11,21 @@ public struct ModelVersions: Hashable, Sendable {
   public var warnings: [ModelWarning]
 }
 
-/// A model with its versions: a `.xcdatamodeld` folder, or what Xcode compiles it to, a `.momd` folder. A
-/// `.xcdatamodel` folder and a `.mom` file are one version.
+/// A model with its versions: a `.xcdatamodeld` folder, or its compiled form, a `.momd` folder. A `.xcdatamodel` folder
+/// and a `.mom` file are a single version.
 struct ModelBundle {
-  /// A version that can be read.
+  /// A readable version.
   struct Version {
     var name: String
     /// The folder of a source, or the file of a compiled one.
     var path: String
     var isCompiled = false
 
-    /// The file with the version's bytes.
+    /// The file that contains the version.
     var file: String { isCompiled ? path : path + "/contents" }
   }
 
-  /// How the paths of models end, without a dot.
+  /// The path extensions of models, without a dot.
   static let pathExtensions: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom", "omo"]
 
   var path: String
@@ -35,10 +35,10 @@ struct ModelBundle {
   var current: String?
   var warnings: [ModelWarning] = []
   private var binaryVersions: [Version] = []
-  /// What the bundle of a compiled model says of its versions.
+  /// The information about versions in the bundle of a compiled model.
   private(set) var info: CompiledModelInfo?
 
-  /// A plist with one short text; its reader recurses, so nothing longer is let in.
+  /// A plist with one short text; its parser recurses, so nothing longer is accepted.
   private static let currentVersionLimit = 4_096
   private static let currentVersionFile = ".xccurrentversion"
 
@@ -66,14 +66,14 @@ struct ModelBundle {
     }
   }
 
-  /// Takes the only version as the current one, and the name of the bundle around it.
+  /// Makes the only version the current one, with the name of the bundle around it.
   private mutating func takeSingle(in bundle: String, _ url: URL) {
     current = name
     let parent = url.deletingLastPathComponent()
     if parent.pathExtension == bundle { name = parent.deletingPathExtension().lastPathComponent }
   }
 
-  /// The version of that name, or the current one.
+  /// Returns the version with this name, or the current one.
   func version(_ wanted: String?) throws(ModelFileError) -> Version {
     let available = versions.map(\.name)
     guard let wanted = wanted.map(Self.withoutSuffix) ?? current else {
@@ -92,7 +92,7 @@ struct ModelBundle {
       let full = path + "/" + item
       let isModel = item.hasSuffix(".xcdatamodel")
       let isFolder = isModel ? Self.isFolder(full) : false
-      // It was just listed. Without it, another version would be the current one.
+      // It was just listed. If it were skipped, another version would become the current one.
       if isModel, isFolder == nil { throw .unreadable(path: full, reason: "its attributes cannot be read") }
       if isFolder == true {
         try add(Version(name: Self.withoutSuffix(item), path: full))
@@ -127,11 +127,11 @@ struct ModelBundle {
   }
 
   /// - Parameters:
-  ///   - named: the version that the file names; nil where it names none.
-  ///   - isNamed: whether the file is there.
+  ///   - named: the version that the file names; nil if it names none.
+  ///   - isNamed: whether the file exists.
   private mutating func chooseCurrent(_ named: String?, from known: [Version], isNamed: Bool, file: String) {
-    // A bundle begins with one version of its own name, and names no other until somebody chooses one: real bundles of
-    // many versions have an empty plist.
+    // A new bundle has one version of its own name, and names no other until one is chosen: real bundles of many
+    // versions have an empty plist.
     let all = known.map(\.name)
     let fallback = all.count == 1 ? all.first : all.first { $0 == name }
     if !isNamed && all.count <= 1 {
@@ -152,7 +152,7 @@ struct ModelBundle {
   // MARK: Compiled models
 
   private static let infoFile = "VersionInfo.plist"
-  /// A hundred versions of a hundred entities.
+  /// Enough for a hundred versions of a hundred entities.
   private static let infoLimit = 1 << 20
 
   private mutating func readCompiledBundle() throws(ModelFileError) {
@@ -180,8 +180,8 @@ struct ModelBundle {
     chooseCurrent(info?.current, from: versions, isNamed: isNamed, file: file)
   }
 
-  /// The file to read for a `.mom` or `.omo` path. What Core Data reads faster has an undocumented form, and the same
-  /// content as the `.mom` file beside it; an archive under the name is read as it is.
+  /// The file to read for a `.mom` or `.omo` path. Core Data's optimized format is undocumented, and has the same
+  /// content as the `.mom` file next to it; an archive under the name is read directly.
   private static func compiledFile(_ path: String) throws(ModelFileError) -> String {
     guard path.hasSuffix(".omo") else { return path }
     let plain = path.dropLast(".omo".count) + ".mom"
@@ -191,10 +191,10 @@ struct ModelBundle {
     return path
   }
 
-  /// The beginning of files that only Core Data reads.
+  /// The beginning of files in the optimized format.
   private static let optimizedMark = Data("momv".utf8)
 
-  /// Holds a version's entities against those that the bundle lists for it.
+  /// Compares a version's entities with those that the bundle lists for it.
   func warning(about model: ManagedObjectModel, _ version: Version) -> ModelWarning? {
     guard let known = info?.entities[version.name] else { return nil }
     let names = Set(model.entities.map(\.name))
@@ -209,7 +209,7 @@ struct ModelBundle {
 
   // MARK: Files
 
-  /// Nil where the file is no plist, or lacks the key.
+  /// Nil if the file is not a plist, or lacks the key.
   private static func currentVersionName(in file: String) throws(ModelFileError) -> String? {
     let bytes = try read(file, limit: currentVersionLimit)
     let list = try? PropertyListSerialization.propertyList(from: bytes, options: [], format: nil)
@@ -223,7 +223,7 @@ struct ModelBundle {
     return name
   }
 
-  /// Nil where there is nothing.
+  /// Nil if the path does not exist.
   private static func isFolder(_ path: String) -> Bool? {
     var isFolder: ObjCBool = false
     return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) ? isFolder.boolValue : nil
@@ -245,7 +245,7 @@ struct ModelBundle {
       guard facts[.type] as? FileAttributeType == .typeRegular else {
         throw ModelFileError.unreadable(path: file, reason: "it is not a regular file")
       }
-      // What is read counts, and not what is said of it: some files have a size of 0 and do not end.
+      // Limits what is read, not the reported size: some files report a size of 0 and do not end.
       let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: target))
       defer { try? handle.close() }
       var bytes = Data()

@@ -1,7 +1,7 @@
 import KVCloneModel
 
 extension ModelReader {
-  /// Reads an attribute of an entity or a composite, and whether an old model asks for an index on it.
+  /// Parses an attribute of an entity or a composite, and whether an old model requests an index on it.
   mutating func attribute(
     _ node: XMLNode
   ) throws(ModelFileError) -> (attribute: AttributeDescription, isIndexed: Bool) {
@@ -70,7 +70,7 @@ extension ModelReader {
     _ role: String, _ text: String?, _ interval: String?, _ type: AttributeType
   ) -> AttributeValue? {
     let parsed = ValueParser.parse(text, interval: interval, type: type)
-    // Nothing was filled in: not worth a word.
+    // No default was set, which needs no warning.
     let isFilledIn = !(text ?? "").isEmpty || type == .date && !(interval ?? "").isEmpty
     if parsed.isDoubtful, isFilledIn {
       let outcome = parsed.value == nil ? "it is ignored" : "its meaning is guessed"

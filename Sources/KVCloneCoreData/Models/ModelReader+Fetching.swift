@@ -3,8 +3,8 @@ import KVCloneModel
 extension ModelReader {
   mutating func fetchRequest(_ node: XMLNode) throws(ModelFileError) -> FetchRequestTemplate {
     var element = ElementReader(node, file: file)
-    // Unlike everywhere else, an absent flag means what it does for a request made in code: Xcode's compiler leaves it
-    // alone. Of ids, no property values are read, and dictionaries show what is stored.
+    // Unlike elsewhere, an absent flag has the default of a request created in code: Xcode's compiler does not change
+    // it. Requests for ids read no property values, and dictionaries show what is stored.
     let resultType = element.count("resultType", or: 0, &context)
     let request = FetchRequestTemplate(
       try element.required("name"), entity: try element.required("entity"),
@@ -57,7 +57,7 @@ extension ModelReader {
     }
   }
 
-  /// Reads lists of lists: `<groups><group><item value="a"/><item value="b"/></group></groups>`.
+  /// Parses lists of lists: `<groups><group><item value="a"/><item value="b"/></group></groups>`.
   private mutating func groups(
     _ node: XMLNode, of group: String, items: String
   ) throws(ModelFileError) -> [[String]] {
@@ -98,7 +98,7 @@ extension ModelReader {
         continue
       }
       var part = ElementReader(child, file: file)
-      // The type is Binary, RTree, or that of the attribute, which says no more than Binary.
+      // The type is Binary, RTree, or that of the attribute, which is equivalent to Binary.
       let kind: FetchIndexDescription.Element.Kind =
         part.text("type").map { $0.lowercased() == "rtree" } ?? false ? .rTree : .binary
       let isAscending = part.text("order")?.lowercased() != "descending"

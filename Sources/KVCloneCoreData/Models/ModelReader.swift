@@ -1,6 +1,6 @@
 import KVCloneModel
 
-/// Turns the tree of a `contents` file into a model, noticing everything that it does not understand.
+/// Converts the tree of a `contents` file to a model, with warnings about everything unknown.
 struct ModelReader {
   let file: String
   var context: ReadContext
@@ -37,7 +37,7 @@ struct ModelReader {
       case "composite": composites.append(try composite(child))
       case "fetchRequest": requests.append(try fetchRequest(child))
       case "configuration": try configuration(child, &configurations)
-      // Where Xcode draws the entities.
+      // The positions of entities in Xcode's editor.
       case "elements": break
       default: element.warnUnknown(child: child, &context)
       }
@@ -105,7 +105,7 @@ struct ModelReader {
     }
     relationship.inverseName = element.nonEmptyText("inverseName")
     relationship.inverseEntityName = element.nonEmptyText("inverseEntity")
-    // The destination is what nil means; one spelling for one meaning.
+    // Nil means the destination; use one spelling.
     if relationship.inverseName == nil || relationship.inverseEntityName == destination {
       relationship.inverseEntityName = nil
     }

@@ -67,7 +67,7 @@ extension ModelWriter {
       [
         "name": request.name, "entity": request.entityName, "predicateString": request.predicateString,
         "fetchLimit": count(request.fetchLimit), "fetchBatchSize": count(request.fetchBatchSize),
-        // An absent flag means what Core Data does by itself.
+        // An absent flag has Core Data's default.
         "resultType": count(request.resultType), "includeSubentities": request.includesSubentities ? "YES" : "NO",
         "includePropertyValues": request.includesPropertyValues ? "YES" : "NO",
         "includesPendingChanges": request.includesPendingChanges ? "YES" : "NO",
@@ -91,7 +91,7 @@ extension ModelWriter {
     close(name)
   }
 
-  /// Xcode says NO of what could be a scalar and is none; an absent flag means NO everywhere.
+  /// Xcode writes NO for what could be a scalar and is not; an absent flag means NO everywhere.
   private func scalarFlag(_ attribute: AttributeDescription) -> String? {
     if attribute.usesScalarValueType { return "YES" }
     return switch attribute.type {
@@ -100,7 +100,7 @@ extension ModelWriter {
     }
   }
 
-  /// A default value or bound: as text, or, of a Date, as seconds since 2001.
+  /// Formats a default value or bound: as text, or, for a Date, as seconds since 2001.
   private func text(
     of value: AttributeValue?, _ role: String
   ) throws(ModelFileError) -> (text: String?, interval: String?)? {
@@ -123,13 +123,13 @@ extension ModelWriter {
     }
   }
 
-  /// The shortest text; a reader that goes by way of Double must come out at the same Float.
+  /// The shortest text that parses to an equal Float, even through a Double.
   private static func text(of number: Float) -> String {
     let short = number.description
     return Double(short).map { Float($0) }?.bitPattern == number.bitPattern ? short : Double(number).description
   }
 
-  /// Whole seconds without a fraction, as Xcode writes them.
+  /// Whole seconds without a fraction, like Xcode.
   private static func interval(_ seconds: Double) -> String {
     let isWhole = seconds.rounded() == seconds && abs(seconds) < 1e15 && !(seconds == 0 && seconds.sign == .minus)
     return isWhole ? String(Int64(seconds)) : seconds.description

@@ -1,14 +1,14 @@
 import KVCloneModel
 
-/// Turns a model into the text of a `contents` file, which ``ModelReader`` reads back as the same model.
+/// Converts a model to the text of a `contents` file, which ``ModelReader`` parses to an equal model.
 ///
-/// It writes what it is given and knows no second spelling: models go through ``ManagedObjectModel/expressibleForm`` first, and what
-/// is written is read again before anybody gets it.
+/// Requires the canonical form: models are converted by ``ManagedObjectModel/expressibleForm`` first, and the output is
+/// parsed again before it is returned.
 struct ModelWriter {
   typealias Attributes = KeyValuePairs<String, String?>
 
   let file: String
-  /// What is being written, for errors.
+  /// The current entity, for errors.
   var entity: String?
   var property: String?
   private(set) var text = ""
@@ -22,8 +22,7 @@ struct ModelWriter {
 
   // MARK: Elements
 
-  /// Begins an element. Attributes that are nil are omitted. Xcode writes the attributes in the order in which they are
-  /// given here.
+  /// Opens an element. Attributes that are nil are omitted. The order of the attributes is Xcode's.
   mutating func open(
     _ name: String, _ attributes: Attributes = [:], isEmpty: Bool = false
   ) throws(ModelFileError) {
@@ -59,7 +58,7 @@ struct ModelWriter {
 
   private mutating func write(_ model: ManagedObjectModel) throws(ModelFileError) {
     text += "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n"
-    // The numbers are those of an Xcode that knows all that may follow, composite attributes being the latest.
+    // The version numbers of an Xcode that supports everything that may follow; composite attributes are the latest.
     try open(
       "model",
       [

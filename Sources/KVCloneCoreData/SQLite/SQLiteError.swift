@@ -1,28 +1,28 @@
-/// Why an SQLite database cannot be read. Values never appear in it.
+/// Why an SQLite database cannot be read. Contains no values.
 package struct SQLiteError: Error, Hashable, Sendable {
-  /// What is wrong.
+  /// The kind of the error.
   package enum Kind: String, Sendable, Hashable {
-    /// The file is something else, or encrypted.
+    /// The file has another format, or is encrypted.
     case notADatabase
-    /// The file uses something that this reader does not know.
+    /// The file uses an unsupported feature.
     case unsupportedDatabase
-    /// The file contradicts itself, or ends too early.
+    /// The file is inconsistent, or truncated.
     case corruptedDatabase = "damagedDatabase"
-    /// A writer died in the middle of a transaction, which has to be rolled back by SQLite first.
+    /// A writer was killed in the middle of a transaction, which SQLite has to roll back first.
     case hotJournal
-    /// The operating system refused to read.
+    /// The operating system failed to read.
     case unreadableDatabase
     /// The database was written while it was read.
     case changedDatabase
-    /// Whoever wanted it read does not any more.
+    /// The caller cancelled.
     case cancelled
   }
 
-  /// What is wrong.
+  /// The kind of the error.
   package let kind: Kind
-  /// What is wrong and what to do.
+  /// The problem, and how to fix it.
   package let message: String
-  /// The page concerned, from 1.
+  /// The affected page, from 1.
   package let page: Int?
 
   package init(_ kind: Kind, _ message: String, page: Int? = nil) {
@@ -31,7 +31,7 @@ package struct SQLiteError: Error, Hashable, Sendable {
     self.page = page
   }
 
-  /// The file contradicts itself.
+  /// The file is inconsistent.
   static func corrupted(_ what: String, page: Int? = nil) -> SQLiteError {
     SQLiteError(
       .corruptedDatabase,

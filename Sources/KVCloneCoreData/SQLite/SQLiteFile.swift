@@ -1,12 +1,11 @@
-/// An SQLite database that is read and never written: nothing of it is locked, no trigger runs, and whatever bytes it has do no
-/// harm.
+/// A read-only SQLite database: takes no locks, runs no triggers, and is safe for any bytes.
 ///
-/// The state is that of the last committed transaction, the write-ahead log's included. At most ``cacheBytes`` of pages are kept in
-/// memory. For one thread at a time.
+/// The state is that of the last committed transaction, including the write-ahead log's. At most ``cacheBytes`` of
+/// pages are kept in memory. For one thread at a time.
 package final class SQLiteFile {
-  /// Bytes of pages that are kept.
+  /// The size of the page cache.
   static let cacheBytes = 2 << 20
-  /// What a journal begins with as long as its transaction has to be rolled back.
+  /// The beginning of a journal whose transaction has to be rolled back.
   private static let journalMagic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
 
   let header: SQLiteHeader
@@ -14,15 +13,15 @@ package final class SQLiteFile {
   private let main: any SQLiteSource
   private let log: (any SQLiteSource)?
   private let wal: SQLiteWAL?
-  /// Each page has one place, which the next one that belongs there takes.
+  /// Each page has one slot, which other pages of the slot overwrite.
   private var cache: [(number: Int, bytes: [UInt8])]
-  /// What tells whether somebody wrote meanwhile.
+  /// Detects concurrent writes.
   private let mark: Mark
   let isCancelled: () -> Bool
   private var owners = SQLitePageOwners()
   private var known: [String: SQLiteTable]?
 
-  /// Statements of tables are kept, so their bytes are bounded: a schema of a thousand tables has some megabytes.
+  /// The statements of tables are kept, so their bytes are bounded: a schema of a thousand tables has some megabytes.
   private static let schemaLimit = 64 << 20
 
   private struct Mark: Equatable {
@@ -41,15 +40,15 @@ package final class SQLiteFile {
 
   package var pageSize: Int { header.pageSize }
   var usableSize: Int { header.usableSize }
-  /// Bytes of the files: no row has more, whatever it says.
+  /// The size of the files: no row has more, whatever it claims.
   var byteCount: Int { mark.byteCount + mark.logByteCount }
 
   /// - Parameters:
   ///   - log: the file of the same name with `-wal`.
   ///   - journal: the file of the same name with `-journal`.
-  ///   - isCancelled: is asked before every page of the files, every frame of the log and every row.
-  /// - Throws: `hotJournal` where the journal belongs to a transaction that was cut off; `notADatabase`, `unsupportedDatabase`,
-  ///   `corruptedDatabase`, `unreadableDatabase`, `cancelled`.
+  ///   - isCancelled: called before every page of the files, every frame of the log and every row.
+  /// - Throws: `hotJournal` if the journal belongs to an interrupted transaction; `notADatabase`,
+  ///   `unsupportedDatabase`, `corruptedDatabase`, `unreadableDatabase`, `cancelled`.
   package init(
     _ main: any SQLiteSource, log: (any SQLiteSource)? = nil, journal: (any SQLiteSource)? = nil,
     isCancelled: @escaping () -> Bool = { false }
@@ -83,15 +82,14 @@ package final class SQLiteFile {
     cache = Array(repeating: (-1, []), count: max(8, Self.cacheBytes / header.pageSize))
   }
 
-  /// Throws `cancelled` once whoever wanted the database read does not any more. It takes some nanoseconds: work that reads
-  /// nothing calls it, too.
+  /// Throws `cancelled` after the caller cancelled. Takes some nanoseconds: work that reads nothing calls it, too.
   package func checkCancelled() throws(SQLiteError) { try Self.check(isCancelled) }
 
   static func check(_ isCancelled: () -> Bool) throws(SQLiteError) {
     if isCancelled() { throw SQLiteError(.cancelled, "reading the database was cancelled") }
   }
 
-  /// A page's bytes, kept for the next time.
+  /// Returns a page's bytes, and caches them.
   func page(_ number: Int) throws(SQLiteError) -> [UInt8] {
     let slot = number % cache.count
     if slot >= 0, cache[slot].number == number { return cache[slot].bytes }
@@ -100,7 +98,7 @@ package final class SQLiteFile {
     return bytes
   }
 
-  /// A page's bytes that will not be asked for again soon.
+  /// Returns a page's bytes without caching them.
   func readPage(_ number: Int) throws(SQLiteError) -> [UInt8] {
     try checkCancelled()
     guard (1...max(1, pageCount)).contains(number), pageCount > 0 else {
@@ -116,18 +114,18 @@ package final class SQLiteFile {
     return bytes
   }
 
-  /// The number by which a table's pages are claimed.
+  /// The number that a table claims its pages with.
   func number(ofTable name: String) -> UInt32 { owners.number(ofTable: name) }
 
-  /// Notes that a table leads to a page.
+  /// Records that a table leads to a page.
   ///
-  /// - Throws: `corruptedDatabase` where another table that was read leads there, too.
+  /// - Throws: `corruptedDatabase` if another table that was read leads there, too.
   func claim(_ page: Int, for table: UInt32, named name: String) throws(SQLiteError) {
     guard let other = owners.claim(page, for: table) else { return }
     throw .corrupted("the tables \(other) and \(name) share the page", page: page)
   }
 
-  /// Throws `changedDatabase` if somebody wrote to the database since it was opened.
+  /// Throws `changedDatabase` if the database was written since it was opened.
   package func requireUnchanged() throws(SQLiteError) {
     if try Mark(main, log) == mark { return }
     throw SQLiteError(
@@ -135,8 +133,8 @@ package final class SQLiteFile {
       "the database was written while it was read; quit the app, or copy the file with its -wal, and read the copy")
   }
 
-  /// The tables by their names in capitals: SQLite's names do not tell capitals and small letters apart. Those with names that are no
-  /// store's of Core Data are left out.
+  /// The tables by their names in upper case: SQLite's names are case-insensitive. Omits names that a Core Data store
+  /// does not have.
   package func tables() throws(SQLiteError) -> [String: SQLiteTable] {
     if let known { return known }
     var result: [String: SQLiteTable] = [:]
@@ -160,6 +158,6 @@ package final class SQLiteFile {
     return result
   }
 
-  /// The table of that name; capitals and small letters are the same.
+  /// The table with this name, case-insensitively.
   package func table(_ name: String) throws(SQLiteError) -> SQLiteTable? { try tables()[name.uppercased()] }
 }

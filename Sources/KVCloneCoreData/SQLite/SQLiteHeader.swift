@@ -10,10 +10,10 @@ struct SQLiteHeader: Equatable {
   private static let pageSizes = 512...65_536
 
   let pageSize: Int
-  /// Bytes of a page without those that are reserved at its end.
+  /// The size of a page without the bytes reserved at its end.
   let usableSize: Int
   let encoding: Encoding
-  /// Pages, where the last writer kept count.
+  /// The number of pages, if the last writer maintained it.
   let pageCount: Int?
   /// Changes with every transaction of a database without a write-ahead log.
   let changeCounter: UInt32
@@ -49,15 +49,15 @@ struct SQLiteHeader: Equatable {
   }
 }
 
-/// Numbers as SQLite writes them: big-endian.
+/// Reads numbers in SQLite's big-endian format.
 enum SQLiteBytesReader {
-  /// Four bytes; the caller has checked that they are there.
+  /// Reads four bytes, whose existence the caller has checked.
   static func number(_ bytes: [UInt8], _ offset: Int) -> UInt32 {
     UInt32(bytes[offset]) << 24 | UInt32(bytes[offset + 1]) << 16 | UInt32(bytes[offset + 2]) << 8
       | UInt32(bytes[offset + 3])
   }
 
-  /// A number of one to nine bytes and how many they are; nil where it does not end before `end`.
+  /// Reads a number of one to nine bytes, and returns their count; nil if it does not end before `end`.
   static func varint(_ bytes: [UInt8], _ offset: Int, end: Int) -> (value: UInt64, count: Int)? {
     var value: UInt64 = 0
     for index in 0..<9 {

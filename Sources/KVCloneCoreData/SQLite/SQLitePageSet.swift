@@ -1,10 +1,10 @@
-/// Which pages somebody has been to: a bit a page, in blocks that are made when they are needed, because the page numbers of a
+/// A set of visited pages: a bit a page, in blocks that are allocated on demand, because the page numbers of a
 /// write-ahead log may be any.
 struct SQLitePageSet {
   private static let pagesPerBlock = 4_096
   private var blocks: [Int: [UInt64]] = [:]
 
-  /// Adds a page; false where it was there.
+  /// Adds a page; returns false if it was present.
   mutating func insert(_ number: Int) -> Bool {
     let (block, place) = number.quotientAndRemainder(dividingBy: Self.pagesPerBlock)
     let bit: UInt64 = 1 << UInt64(place & 63)

@@ -1,33 +1,33 @@
-/// A value of a column, as it is stored.
+/// A stored value of a column.
 package enum SQLiteValue: Hashable, Sendable {
   case null
   case integer(Int64)
   case real(Double)
   case text(String)
-  /// Text that cannot be had.
+  /// An unreadable text.
   case unreadableText(TextProblem)
   case blob([UInt8])
-  /// Bytes that are too many to be handed over at once: ``SQLiteScan/readChunks(_:_:)``.
+  /// A blob that is too large to be returned at once: ``SQLiteScan/readChunks(_:_:)``.
   case longBlob(byteCount: Int)
 
-  /// Why a text cannot be had. Only its own value is lost by it: the row has others.
+  /// Why a text is unreadable. The other values of the row are not affected.
   package enum TextProblem: Hashable, Sendable {
-    /// Its bytes are not of the database's encoding.
+    /// Its bytes are invalid in the database's encoding.
     case encoding
     /// It has more bytes than ``SQLiteScan/textLimit``.
     case length
   }
 }
 
-/// Goes over the rows of a table in the order of their row ids.
+/// Iterates over the rows of a table in the order of their row ids.
 ///
-/// Invariant: a page has one place in one tree, as a part of it or of one row's overflow chain. Which were entered is kept, a bit a
-/// page, and the second way to one is an error: a tree or a chain that leads back into itself, or into another one, gives nothing
-/// twice. Between tables, ``SQLitePageOwners`` holds the same.
+/// Invariant: a page has one place in one tree, as a part of it or of one row's overflow chain. Visited pages are
+/// recorded, a bit a page, and visiting one again is an error: a tree or a chain with a cycle, or that leads into
+/// another one, returns nothing twice. ``SQLitePageOwners`` ensures the same across tables.
 package final class SQLiteScan {
-  /// Blobs up to this size are values.
+  /// The maximum size of a blob that is returned as a value.
   package static let inlineLimit = 64 << 10
-  /// Text of more bytes than this is not read: it is handed over whole.
+  /// The maximum size of a text, which is always returned as a whole.
   package static let textLimit = 256 << 20
   /// Deeper than any tree of 2^32 pages.
   private static let maximumDepth = 20
@@ -45,13 +45,13 @@ package final class SQLiteScan {
   private let file: SQLiteFile
   private let root: Int
   let name: String
-  /// The table, where values are asked for by column.
+  /// The table, for access to values by column.
   private let table: SQLiteTable?
   private var levels: [Level] = []
   private var hasBegun = false
-  /// The pages of the tree and of the overflow chains that were entered.
+  /// The visited pages of the tree and of the overflow chains.
   private var entered = SQLitePageSet()
-  /// By which pages are claimed.
+  /// The number that pages are claimed with.
   private let tableNumber: UInt32
   private var lastRowID: Int64?
   var payload = SQLitePayload()
@@ -68,15 +68,15 @@ package final class SQLiteScan {
     tableNumber = file.number(ofTable: name)
   }
 
-  /// - Throws: `unsupportedDatabase` for tables that are no plain ones.
+  /// - Throws: `unsupportedDatabase` for tables of a special kind.
   package convenience init(_ file: SQLiteFile, _ table: SQLiteTable) throws(SQLiteError) {
     if let problem = table.problem { throw SQLiteError(.unsupportedDatabase, "table \(table.name) \(problem)") }
     self.init(file, root: table.root, name: table.name, table: table)
   }
 
-  /// Goes to the next row; false where there is none.
+  /// Moves to the next row; returns false at the end.
   package func next() throws(SQLiteError) -> Bool {
-    // Rows may come out of the cache for long.
+    // Rows may come from the cache for a long time.
     try file.checkCancelled()
     if !hasBegun {
       hasBegun = true
@@ -171,7 +171,7 @@ package final class SQLiteScan {
     try readFields(level.number)
   }
 
-  /// How many bytes of a row are on its own page.
+  /// The number of a row's bytes on its own page.
   private static func localCount(_ total: Int, usable: Int) -> Int {
     let most = usable - 35
     if total <= most { return total }
@@ -182,7 +182,7 @@ package final class SQLiteScan {
 
   // MARK: Columns
 
-  /// A row has at most so many columns.
+  /// The maximum number of columns in a row.
   private static let maximumColumns = 32_767
 
   private func readFields(_ page: Int) throws(SQLiteError) {
@@ -204,10 +204,10 @@ package final class SQLiteScan {
     }
   }
 
-  /// The value of a column, counted from 0. The alias of the row id and columns that were added after the row was written have
-  /// the values that SQLite gives them.
+  /// Returns the value of a column, counted from 0. The alias of the row id, and columns that were added after the row
+  /// was written, have the values that SQLite returns.
   package func value(_ column: Int) throws(SQLiteError) -> SQLiteValue {
-    // Whatever the row has in its place.
+    // Regardless of the stored value.
     if let table, column == table.rowIDColumn { return .integer(rowID) }
     guard column < fields.count else { return try addedValue(column) }
     let field = fields[column]
@@ -218,7 +218,7 @@ package final class SQLiteScan {
     case 1...6: return .integer(try integer(field))
     case 7:
       let number = Double(bitPattern: UInt64(bitPattern: try integer(field)))
-      // As SQLite has it.
+      // Like SQLite.
       return number.isNaN ? .null : .real(number)
     default: break
     }
@@ -263,7 +263,7 @@ package final class SQLiteScan {
       validating: stride(from: 0, to: bytes.count, by: 2).map { unit(bytes[$0], bytes[$0 + 1]) }, as: UTF16.self)
   }
 
-  /// Bytes of the row from `start` on, which have to be there.
+  /// Returns bytes of the row from `start` on; throws if it is shorter.
   private func bytes(_ start: Int, _ count: Int) throws(SQLiteError) -> [UInt8] {
     if start + count <= payload.local { return payload.localBytes(start, count) }
     var result: [UInt8] = []
@@ -278,13 +278,13 @@ package final class SQLiteScan {
     return result
   }
 
-  /// The first bytes of a blob and how many it has; nil where the column holds none.
+  /// Returns the first bytes of a blob and its size; nil if the column has none.
   package func front(_ column: Int, _ count: Int) throws(SQLiteError) -> (bytes: [UInt8], byteCount: Int)? {
     guard column < fields.count, fields[column].type >= 12, fields[column].type % 2 == 0 else { return nil }
     return (try bytes(fields[column].start, min(count, fields[column].count)), fields[column].count)
   }
 
-  /// Hands the bytes of a blob or text to `body` in pieces of at most a page.
+  /// Passes the bytes of a blob or text to `body` in chunks of at most a page.
   package func readChunks(_ column: Int, _ body: (ArraySlice<UInt8>) throws -> Void) throws {
     guard column < fields.count, fields[column].type >= 12 else { return }
     try readPieces(fields[column].start, fields[column].count, body)
@@ -309,7 +309,7 @@ package final class SQLiteScan {
     }
   }
 
-  /// Makes the overflow page of that number, from 0, the current one.
+  /// Moves to the overflow page with an index, from 0.
   private func goToOverflow(_ ordinal: Int) throws(SQLiteError) {
     if payload.overflowOrdinal == ordinal { return }
     if payload.overflowOrdinal > ordinal { payload.rewind() }
@@ -317,7 +317,7 @@ package final class SQLiteScan {
       let next =
         payload.overflowOrdinal < 0
         ? payload.overflow : Int(SQLiteBytesReader.number(payload.overflowPage, 0))
-      // Going there again within the row is not a second way.
+      // Visiting it again within the row is not an error.
       if payload.overflowOrdinal + 1 > payload.farthestOrdinal {
         try requireFirstVisit(next)
         payload.farthestOrdinal = payload.overflowOrdinal + 1
@@ -328,13 +328,13 @@ package final class SQLiteScan {
   }
 }
 
-/// Where a column's bytes are in its row.
+/// The place of a column's bytes in its row.
 struct SQLiteField {
   let type: UInt64
   let start: Int
   let count: Int
 
-  /// How many bytes a column of that serial type has; nil for types that do not exist.
+  /// The size of a column with this serial type; nil for undefined types.
   static func byteCount(ofType type: UInt64) -> Int? {
     switch type {
     case 0, 8, 9: 0
@@ -355,7 +355,7 @@ struct SQLitePayload {
   private(set) var total = 0
   private(set) var overflow = 0
   var overflowPage: [UInt8] = []
-  /// Which page of the chain ``overflowPage`` is; -1 for none.
+  /// The index of ``overflowPage`` in the chain; -1 for none.
   var overflowOrdinal = -1
   /// The farthest page of the chain that was read.
   var farthestOrdinal = -1

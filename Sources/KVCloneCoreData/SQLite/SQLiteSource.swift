@@ -1,10 +1,10 @@
 package import Foundation
 
-/// The bytes of a file, read in pieces, so that a file of any size passes through little memory.
+/// The bytes of a file, read in parts, so that a file of any size needs little memory.
 package protocol SQLiteSource: AnyObject {
-  /// How many bytes there are now.
+  /// The current size.
   func byteCount() throws(SQLiteError) -> Int
-  /// The bytes from `offset` on, fewer than `count` only at the end.
+  /// Returns the bytes from `offset` on, fewer than `count` only at the end.
   func read(_ offset: Int, _ count: Int) throws(SQLiteError) -> [UInt8]
 }
 
@@ -24,14 +24,14 @@ package final class SQLiteBytes: SQLiteSource {
   }
 }
 
-/// A file that is open for reading. Reads that follow each other are made in larger pieces.
+/// A file that is open for reading. Sequential reads are coalesced.
 package final class SQLiteHandle: SQLiteSource {
   private let handle: FileHandle
   private var window: [UInt8] = []
   private var windowStart = 0
   private var nextOffset = -1
 
-  /// What is read at once of a file that is read from front to back.
+  /// The size of a read in a file that is read sequentially.
   private static let windowSize = 256 << 10
 
   package init(_ handle: FileHandle) {

@@ -1,27 +1,27 @@
-/// A table, as its CREATE TABLE statement describes it.
+/// A table according to its CREATE TABLE statement.
 package struct SQLiteTable: Sendable {
   /// One column.
   package struct Column: Sendable, Hashable {
     package let name: String
-    /// The declared type, in capitals; empty where there is none.
+    /// The declared type, in upper case; empty if there is none.
     package let type: String
-    /// What rows have that were written before the column was added; nil where that is an expression, or long text.
+    /// The value in rows that were written before the column was added; nil for an expression, or long text.
     package let defaultValue: SQLiteValue?
   }
 
-  /// The name as it was written.
+  /// The name as written.
   package let name: String
-  /// Its tree's first page.
+  /// The root page of its tree.
   let root: Int
-  /// In the order in which rows have them.
+  /// In the order of a row's values.
   package let columns: [Column]
-  /// The column that is another name of the row id.
+  /// The column that is an alias of the row id.
   let rowIDColumn: Int?
-  /// Why its rows cannot be read; nil where they can.
+  /// Why its rows cannot be read; nil if they can.
   let problem: String?
   private let places: [String: Int]
 
-  /// Statements longer than this describe no table that anybody reads.
+  /// The maximum length of a statement; a longer one is not that of a supported table.
   private static let sqlLimit = 4 << 20
 
   init(name: String, root: Int, sql: String) {
@@ -36,11 +36,11 @@ package struct SQLiteTable: Sendable {
       uniquingKeysWith: { first, _ in first })
   }
 
-  /// The place of the column of that name; capitals and small letters are the same.
+  /// The index of the column with this name, case-insensitively.
   package func column(_ name: String) -> Int? { places[name.uppercased()] }
 }
 
-/// Reads what of CREATE TABLE matters to who reads rows: the columns' names, defaults, and which one is the row id.
+/// Parses what matters for reading rows in CREATE TABLE: the columns' names, defaults, and which one is the row id.
 private struct CreateTableParser {
   var columns: [SQLiteTable.Column] = []
   var rowIDColumn: Int?
@@ -51,7 +51,7 @@ private struct CreateTableParser {
     tokens = SQLToken.tokens(of: sql)
   }
 
-  /// What is wrong; nil for a plain table.
+  /// Returns the problem; nil for a supported table.
   mutating func parse() -> String? {
     let unreadable = "has an unsupported definition; copy its rows into a plain table"
     guard let open = tokens.firstIndex(of: .symbol("(")), tokens.first?.isWord("CREATE") == true,
@@ -92,7 +92,7 @@ private struct CreateTableParser {
     "CONSTRAINT", "PRIMARY", "NOT", "NULL", "UNIQUE", "CHECK", "DEFAULT", "COLLATE", "REFERENCES", "GENERATED", "AS",
   ]
 
-  /// SQLite has no more.
+  /// SQLite's maximum.
   private static let maximumColumns = 32_767
 
   private mutating func add(_ item: [SQLToken]) -> String? {
@@ -139,8 +139,8 @@ private struct CreateTableParser {
     rowIDColumn = place
   }
 
-  /// A longer default is none of Core Data's. It would be the value of each row that was written before: some bytes of a file
-  /// would be megabytes of values.
+  /// A longer default is not Core Data's. It would be the value of each row that was written before: a few bytes of a
+  /// file would become megabytes of values.
   private static let defaultLimit = 1_024
 
   private static func defaultValue(_ constraints: [SQLToken]) -> SQLiteValue? {
@@ -169,18 +169,19 @@ private struct CreateTableParser {
 }
 
 extension String {
-  /// Whether it may be a name in a store of Core Data's, and be told to people: control characters would tell their terminals.
+  /// Whether a Core Data store may have the name, and messages may show it: control characters would be interpreted by
+  /// a terminal.
   var isPlainName: Bool {
     utf8.count <= 1_024 && !unicodeScalars.contains { $0.properties.generalCategory == .control }
   }
 }
 
-/// The words of SQL.
+/// The tokens of SQL.
 enum SQLToken: Equatable {
   case word(String)
   /// "name", [name] or `name`.
   case quoted(String)
-  /// 'text', which may be a name as well.
+  /// 'text', which may also be a name.
   case literal(String)
   case number(String)
   case symbol(Character)
@@ -196,7 +197,7 @@ enum SQLToken: Equatable {
     if case .word(let text) = self { text.uppercased() == word } else { false }
   }
 
-  /// Takes a statement apart. What is not closed ends with the statement.
+  /// Tokenizes a statement. Unclosed tokens end with the statement.
   static func tokens(of sql: String) -> [SQLToken] {
     let bytes = Array(sql.utf8)
     var result: [SQLToken] = []
@@ -246,7 +247,7 @@ enum SQLToken: Equatable {
     }
   }
 
-  /// The text up to the closing mark, which stands for itself where it is doubled.
+  /// Reads the text up to the closing mark, which is escaped by doubling.
   private static func quoted(_ bytes: [UInt8], _ place: inout Int, until mark: UInt8) -> String {
     var text: [UInt8] = []
     place += 1

@@ -1,23 +1,23 @@
-/// A write-ahead log (<https://www.sqlite.org/fileformat2.html#the_write_ahead_log>): which pages of a database have a newer
-/// state in it, up to the last transaction that was committed.
+/// A write-ahead log (<https://www.sqlite.org/fileformat2.html#the_write_ahead_log>): the pages of a database with a
+/// newer state in it, up to the last committed transaction.
 struct SQLiteWAL {
   private static let headerSize = 32
   private static let frameHeaderSize = 24
 
   let pageSize: Int
-  /// Pages of the database after the last committed transaction.
+  /// The number of pages in the database after the last committed transaction.
   let pageCount: Int
-  /// Where a page's newest bytes are in the log.
+  /// The offset of a page's newest bytes in the log.
   let offsets: [UInt32: Int]
 
-  /// Reads a log; nil where it holds no committed transaction.
+  /// Reads a log; nil if it has no committed transaction.
   ///
-  /// - Parameter isCancelled: is asked before every frame: a log may be as long as its disk.
+  /// - Parameter isCancelled: called before every frame: a log may be as long as its disk.
   init?(_ source: any SQLiteSource, _ isCancelled: () -> Bool = { false }) throws(SQLiteError) {
     let header = try source.read(0, Self.headerSize)
     guard header.count == Self.headerSize else { return nil }
     let magic = SQLiteBytesReader.number(header, 0)
-    // The lowest bit tells the byte order of the checksums.
+    // The lowest bit is the byte order of the checksums.
     guard magic & 0xFFFF_FFFE == 0x377F_0682 else { return nil }
     guard SQLiteBytesReader.number(header, 4) == 3_007_000 else {
       throw SQLiteError(
@@ -57,7 +57,7 @@ struct SQLiteWAL {
     offsets = committed
   }
 
-  /// The sum over everything so far, in words of four bytes.
+  /// The cumulative checksum, in words of four bytes.
   private struct Checksum {
     let isBigEndian: Bool
     var first: UInt32 = 0

@@ -1,14 +1,15 @@
 import KVCloneModel
 
-/// Finds out which table has the links of which to-many relationship and its inverse.
+/// Finds the table with the links of each many-to-many relationship.
 ///
-/// Core Data names a table of links after one of the two relationships, and each of its two columns after the relationship that leads
-/// to the objects whose keys it has, and their entity: `Z_3SHOWS (Z_3ARTWORKS1, Z_11SHOWS)`. Names of columns are unique in all
-/// tables of links; where one is taken, a count stands behind it, as here: another table has `Z_3ARTWORKS`. A relationship may be called
-/// `artworks1` itself. So a name that is spelled as it is counts before one with a count, and a table that belongs to one pair is
-/// no other's. What is left with two readings of the same rank is refused.
+/// Core Data names a table of links after one of the two relationships, and each of its two columns after the
+/// relationship that leads to the objects whose keys it has, and their entity: `Z_3SHOWS (Z_3ARTWORKS1, Z_11SHOWS)`.
+/// Column names are unique across all tables of links; a number is appended if one is taken, as here: another table has
+/// `Z_3ARTWORKS`. A relationship may also be called `artworks1`. An exact name therefore takes precedence over one with
+/// a number, and a table that belongs to one pair cannot belong to another. Pairs with two interpretations of the same
+/// rank are rejected.
 struct CoreDataJoinFinder {
-  /// A to-many relationship whose links are in a table of their own, with the entity that declares it.
+  /// A to-many relationship with a table of links, and the entity that declares it.
   struct Pair {
     let entity: String
     let relationship: RelationshipDescription
@@ -19,40 +20,40 @@ struct CoreDataJoinFinder {
     var isOwnInverse: Bool { inverse?.relationship.name == relationship.name && inverseEntity == entity }
   }
 
-  /// A table and which of its columns has whose keys.
+  /// A possible table, and the keys in its columns.
   struct Reading {
     let table: Int
     let ownerColumn: Int
     let memberColumn: Int
-    /// Less is better.
+    /// Lower is better.
     let rank: Int
   }
 
-  /// What became of a pair.
+  /// The result for a pair.
   enum Outcome {
     case found(Reading)
     case none
-    /// Several tables could be meant, or the only one could be another pair's.
+    /// Several tables match, or the only one may belong to another pair.
     case ambiguous
   }
 
-  /// Those that look like tables of links.
+  /// The tables that have the form of tables of links.
   let tables: [SQLiteTable]
   private let model: ManagedObjectModel
   /// Z_ENT by name.
   private let numbers: [String: Int64]
-  /// By entity's number: that of the root above it.
+  /// The root entity's number, by entity number.
   private let roots: [Int64: Int64]
   private let names: [Int64: String]
   private var exact: [Key: [Entry]] = [:]
   /// With the roots' numbers instead of the entities' own.
   private var related: [Key: [Entry]] = [:]
 
-  /// What is asked for: the relationships' names in capitals and the numbers of their entities.
+  /// A lookup key: the relationships' names in upper case and the numbers of their entities.
   private struct Key: Hashable {
     let member: String
     let memberNumber: Int64
-    /// Nil where the owners' column may have any name, because there is no inverse that it could have the name of.
+    /// Nil if the owners' column may have any name, because there is no inverse to be named after.
     let owner: String?
     /// Nil for REFLEXIVE, which has none.
     let ownerNumber: Int64?
@@ -64,11 +65,11 @@ struct CoreDataJoinFinder {
     let memberColumn: Int
     let owner: JoinColumn
     let member: JoinColumn
-    /// How many of the two names were read as one with a count.
+    /// The number of names that were interpreted as having a number appended.
     let countedNames: Int
   }
 
-  /// - Parameter check: is called for every table, and may end the search.
+  /// - Parameter check: called for every table, and may cancel the search.
   init(
     _ all: [String: SQLiteTable], _ model: ManagedObjectModel, _ numbers: [String: Int64],
     _ check: () throws(SQLiteError) -> Void
@@ -114,10 +115,10 @@ struct CoreDataJoinFinder {
     }
   }
 
-  // MARK: Readings of one pair
+  // MARK: Interpretations of one pair
 
   private func readings(of pair: Pair) -> [Reading] {
-    // A column has the number of the entity that declares a relationship, or of the one where it leads.
+    // A column has the number of the entity that declares a relationship, or of its destination.
     let owners = Self.distinct([pair.entity, pair.inverse?.relationship.destinationEntityName])
     let members = Self.distinct([pair.relationship.destinationEntityName, pair.inverse?.entityName])
     let ownerNumbers = owners.compactMap { numbers[$0] }
@@ -126,7 +127,7 @@ struct CoreDataJoinFinder {
     var seen: Set<[Int]> = []
     func take(_ entries: [Entry], isExact: Bool) {
       for entry in entries {
-        // Of a relationship that is its own inverse, one reading says as much as the other.
+        // For a relationship that is its own inverse, both interpretations are equivalent.
         let place = pair.isOwnInverse ? [entry.table] : [entry.table, entry.ownerColumn]
         guard seen.insert(place).inserted else { continue }
         let rank = 8 * entry.countedNames + (isExact ? 0 : 2) + (isNamed(tables[entry.table], pair) ? 0 : 1)
@@ -159,7 +160,7 @@ struct CoreDataJoinFinder {
           index[Key(member: member, memberNumber: number, owner: JoinColumn.reflexive, ownerNumber: nil)] ?? []
       }
     }
-    // Spelled as it is before read with a count.
+    // Exact names before those with a number.
     return result.sorted { $0.countedNames < $1.countedNames }
   }
 
@@ -168,7 +169,7 @@ struct CoreDataJoinFinder {
     return items.compactMap { $0 }.filter { seen.insert($0).inserted }
   }
 
-  /// Whether it is the number of one of these entities, or of one above or below it; REFLEXIVE is always right.
+  /// Whether it is the number of one of these entities, or of an ancestor or descendant; REFLEXIVE always matches.
   private func isRelated(_ number: Int64?, to entities: [String]) -> Bool {
     guard let number else { return true }
     guard let name = names[number] else { return false }
@@ -182,9 +183,9 @@ struct CoreDataJoinFinder {
 
   // MARK: All pairs
 
-  /// What has the links of each pair, from the readings that are certain to those that follow from them.
+  /// Finds the table of each pair, from the unambiguous ones to those that follow from them.
   ///
-  /// - Parameter check: is called for every pair, and may end the search.
+  /// - Parameter check: called for every pair, and may cancel the search.
   func outcomes(of pairs: [Pair], _ check: () throws(SQLiteError) -> Void) throws(SQLiteError) -> [Outcome] {
     var readings: [[Reading]] = []
     for pair in pairs {
@@ -200,12 +201,12 @@ struct CoreDataJoinFinder {
     return outcomes.map { $0 ?? .none }
   }
 
-  /// Gives the tables that are left to the pairs that are left, by readings of one rank.
+  /// Assigns the remaining tables to the remaining pairs, by interpretations of one rank.
   private func assign(
     _ rank: Int, _ readings: [[Reading]], _ outcomes: inout [Outcome?], _ isTaken: inout [Bool]
   ) {
     var choices: [Int: [Reading]] = [:]
-    /// By table: the pairs that it may be of, once for each reading.
+    /// The possible pairs of each table, once for each interpretation.
     var claims: [Int: [Int]] = [:]
     var left: [Int: Int] = [:]
     for pair in readings.indices where outcomes[pair] == nil {
@@ -225,7 +226,7 @@ struct CoreDataJoinFinder {
         left[other, default: 0] -= 1
         if left[other] == 1 { certain.append(other) }
         if left[other] == 0 {
-          // It had the same right to the table, so nobody has.
+          // It has an equal claim to the table, so both are ambiguous.
           outcomes[other] = .ambiguous
           outcomes[pair] = .ambiguous
         }
@@ -235,16 +236,16 @@ struct CoreDataJoinFinder {
   }
 }
 
-/// `Z_3ARTWORKS1`: an entity's number, a relationship's name, and perhaps a count.
+/// `Z_3ARTWORKS1`: an entity's number, a relationship's name, and optionally an appended number.
 struct JoinColumn {
-  /// What Core Data calls the second column of a relationship that is its own inverse.
+  /// Core Data's name of the second column of a relationship that is its own inverse.
   static let reflexive = "REFLEXIVE"
-  /// Counts have at most so many digits: there are no more columns than that.
+  /// The maximum number of digits: there are no more columns than that.
   private static let countDigits = 5
 
   /// Nil for REFLEXIVE.
   let number: Int64?
-  /// In capitals, with the count where there is one.
+  /// In upper case, with the appended number, if any.
   let name: String
 
   init?(_ text: String) {
@@ -261,14 +262,14 @@ struct JoinColumn {
     name = String(upper.dropFirst(2 + digits.count))
   }
 
-  /// The relationship's names in capitals that it may stand for: as it is spelled, and without what may be a count.
+  /// The possible names of the relationship, in upper case: exact, and without a possible number.
   var readings: [(name: String, isCounted: Bool)] {
     var result: [(name: String, isCounted: Bool)] = [(name: name, isCounted: false)]
     if number == nil { return result }
     var rest = name[...]
     while result.count <= Self.countDigits, let last = rest.last, last.isASCII, last.isNumber {
       rest = rest.dropLast()
-      // No count begins with 0.
+      // Appended numbers do not start with 0.
       if last != "0", !rest.isEmpty { result.append((name: String(rest), isCounted: true)) }
     }
     return result

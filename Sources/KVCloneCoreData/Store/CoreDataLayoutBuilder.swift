@@ -9,7 +9,7 @@ struct CoreDataLayoutBuilder {
   let numbers: [String: Int64]
   var hierarchies: [CoreDataLayout.Hierarchy] = []
   var joins: [CoreDataLayout.Join] = []
-  /// Relationships that have a column with places, by entity.
+  /// Relationships that have a column with positions, by entity.
   var ordered: [String: Set<String>] = [:]
   private let rows: [String: CoreDataStore.EntityRow]
 
@@ -31,7 +31,7 @@ struct CoreDataLayoutBuilder {
     try requireDistinctTables()
   }
 
-  /// The model with the lists ordered that have places in the tables.
+  /// The model with those lists ordered that have positions in the tables.
   func modelWithOrder() -> ManagedObjectModel {
     let entities = model.entities.map { entity in
       var entity = entity
@@ -65,7 +65,7 @@ struct CoreDataLayoutBuilder {
       }
     }
     for entity in model.entities where numbers[entity.name] == nil {
-      // A store of one configuration has the entities of that configuration only.
+      // A store of one configuration has only the entities of that configuration.
       let isElsewhere = model.configurations.values.contains { !$0.contains(entity.name) }
       if !isElsewhere {
         throw mismatch("the model has an entity \(entity.name) that the store does not have", entity.name)
@@ -84,7 +84,7 @@ struct CoreDataLayoutBuilder {
       throw mismatch("the Z_PK of table \(table.name) is not its row id, unlike in Core Data's tables", root)
     }
     let members = [root] + model.subentities(of: root)
-    // How often a column's name is asked for by entities that declare it side by side, or in other capitals.
+    // The number of sibling entities that declare a column's name, case-insensitively.
     var demand: [String: Int] = [:]
     for name in members {
       try store.file.checkCancelled()
@@ -131,24 +131,24 @@ struct CoreDataLayoutBuilder {
       maximumKey: rows[root]?.maximum ?? 0, toOnes: toOnes)
   }
 
-  /// Refuses a table that has what the model has not: it would be lost without a word.
+  /// Rejects a table with columns that the model lacks: they would be lost silently.
   private func requireKnown(_ finder: ColumnFinder, _ members: [String]) throws {
     let table = finder.table
     for member in members {
-      // Derived ones have a column, and are computed anew.
+      // Derived attributes have a column, and are recomputed.
       for attribute in model.entity(named: member)?.attributes ?? [] where attribute.isDerived {
         _ = finder.columns(of: attribute.name)
       }
     }
     for (place, column) in table.columns.enumerated() where !finder.known.contains(place) {
       let name = column.name.uppercased()
-      // Z_PK, Z_ENT, Z_OPT, Z_FOK_…; a digit, where the entity of a target, or the owner of a list, stands beside a key.
+      // Z_PK, Z_ENT, Z_OPT, Z_FOK_…; a digit, if the entity of a target, or the owner of a list, is next to a key.
       if name.hasPrefix("Z_") || !name.hasPrefix("Z") || name.dropFirst().first?.isNumber == true { continue }
       throw mismatch("table \(table.name) has a column \(column.name) that is not in the model", members[0])
     }
   }
 
-  /// The same for tables of links.
+  /// Rejects unknown tables of links.
   private func requireKnownJoins() throws {
     let known = Set(joins.map { $0.table.name.uppercased() })
     let all = Set(numbers.values)
@@ -161,8 +161,8 @@ struct CoreDataLayoutBuilder {
     }
   }
 
-  /// Refuses two tables that are one tree of pages, and two root entities with one table, which names in other capitals may have:
-  /// the same rows would be read once for each of them.
+  /// Rejects two tables with the same root page, and two root entities with one table, which is possible for names that
+  /// differ in case: the same rows would be read once for each of them.
   private func requireDistinctTables() throws {
     var roots: [String: String] = [:]
     for hierarchy in hierarchies {
@@ -180,7 +180,7 @@ struct CoreDataLayoutBuilder {
     }
   }
 
-  /// Refuses a model that orders a list whose places the tables do not have, or the other way round.
+  /// Rejects a model that orders a list without positions in the tables, or the reverse.
   func requireOrder() throws {
     for entity in model.entities {
       for relationship in entity.relationships where relationship.isToMany && !relationship.isTransient {
@@ -219,7 +219,7 @@ struct CoreDataLayoutBuilder {
     }
     return .init(
       description: attribute, columns: found, elements: [],
-      // Transformables never are, whatever their flag says.
+      // Transformables never are, regardless of their flag.
       isExternal: attribute.type == .binary && attribute.allowsExternalBinaryDataStorage)
   }
 
@@ -244,7 +244,7 @@ struct CoreDataLayoutBuilder {
 
   // MARK: Tables of links
 
-  /// The relationships whose links are in tables of their own, each with its inverse once.
+  /// The relationships with tables of links, each once with its inverse.
   private func pairs() -> [CoreDataJoinFinder.Pair] {
     var result: [CoreDataJoinFinder.Pair] = []
     var known: Set<String> = []
@@ -268,7 +268,7 @@ struct CoreDataLayoutBuilder {
     let file = store.file
     let finder = try CoreDataJoinFinder(tables, model, numbers) { () throws(SQLiteError) in try file.checkCancelled() }
     let pairs = self.pairs()
-    // By table and column: a column that two relationships had would be read for each.
+    // By table and column: a column of two relationships would be read for each.
     var foreignColumns: Set<[Int]> = []
     let outcomes = try finder.outcomes(of: pairs) { () throws(SQLiteError) in try file.checkCancelled() }
     for (pair, outcome) in zip(pairs, outcomes) {
@@ -318,7 +318,7 @@ struct CoreDataLayoutBuilder {
     guard let root = model.rootEntity(of: pair.relationship.destinationEntityName),
       let table = tables["Z\(root.uppercased())"], let key = table.column("Z_PK")
     else { return nil }
-    // The entity's own number first, then those of the entities above it, then those below.
+    // The entity's own number first, then those of its ancestors, then of its descendants.
     let owners = [pair.entity] + model.superentities(of: pair.entity) + model.subentities(of: pair.entity)
     for number in owners.compactMap({ numbers[$0] }) {
       for name in ["Z\(number)\(pair.relationship.name)", "Z_\(number)\(pair.relationship.name)"] {
@@ -333,10 +333,10 @@ struct CoreDataLayoutBuilder {
   }
 }
 
-/// Finds the columns of properties by their names, and keeps which were found.
+/// Finds the columns of properties by their names, and records which were found.
 private final class ColumnFinder {
   let table: SQLiteTable
-  /// By name in capitals: how many properties want it.
+  /// By name in upper case: the number of properties with it.
   private let demand: [String: Int]
   private var found: [String: [Int]] = [:]
   /// All columns that were found.
@@ -347,8 +347,8 @@ private final class ColumnFinder {
     self.demand = demand
   }
 
-  /// `ZNAME`; where several properties are called so, `ZNAME1` and so on as well. Elements of composites are separated from what they
-  /// belong to in one of the ways that are known.
+  /// `ZNAME`; if several properties have this name, also `ZNAME1` and so on. Elements of composites are separated from
+  /// the attribute in one of the known ways.
   func columns(of path: String) -> [Int] {
     let name = path.uppercased()
     if let columns = found[name] { return columns }
@@ -368,10 +368,10 @@ private final class ColumnFinder {
       }
       var result = base.map { [$0] } ?? []
       for suffix in 1...demand[name, default: 1] {
-        // Another property may be called so itself.
+        // Another property may have this name.
         if demand["\(name)\(suffix)"] == nil, let column = table.column("\(spelled)\(suffix)") { result.append(column) }
       }
-      // Fewer than are wanted: whose they are, nobody can tell.
+      // Fewer than expected: the assignment is ambiguous.
       if result.count < demand[name, default: 1], !result.isEmpty { return [] }
       if !result.isEmpty { return result }
     }

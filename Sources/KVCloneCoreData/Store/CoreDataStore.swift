@@ -1,23 +1,23 @@
 import Foundation
 
-/// An SQLite store of Core Data's: its entities by number, and the model that it holds.
+/// An SQLite store of Core Data: its entities by number, and the model that it contains.
 package struct CoreDataStore {
   /// One row of Z_PRIMARYKEY.
   package struct EntityRow: Hashable, Sendable {
     package let number: Int64
     package let name: String
     package let parent: Int64
-    /// The greatest Z_PK that was ever given out; only roots' counts.
+    /// The greatest Z_PK that was ever assigned; only that of roots counts.
     package let maximum: Int64
   }
 
-  /// Numbers from here on are those of Core Data's own entities: the history of changes.
+  /// The first number of Core Data's own entities: the history of changes.
   package static let firstHistoryNumber: Int64 = 16_001
-  /// And of CloudKit's mirror.
+  /// The first number of the entities of CloudKit mirroring.
   package static let firstCloudNumber: Int64 = 17_001
-  /// No model has so many entities.
+  /// The maximum number of entities.
   private static let entityLimit = 20_000
-  /// Bytes of a model, packed or not: some thirty times those of the largest that is known.
+  /// The maximum size of a model, compressed or not: some thirty times those of the largest that is known.
   private static let modelLimit = 16 << 20
 
   package let file: SQLiteFile
@@ -54,9 +54,9 @@ package struct CoreDataStore {
     internalEntities = rows.filter { $0.number >= Self.firstHistoryNumber }
   }
 
-  /// The model that the store holds.
+  /// Decodes the model in the store.
   ///
-  /// - Parameter name: what it is to be called: the store does not say.
+  /// - Parameter name: the model's name, which the store does not contain.
   /// - Throws: `modelMissing`, `unreadableModel`; of `SQLiteError`, what reading throws, and `cancelled`.
   package func storedModel(name: String) throws -> ArchivedModel {
     let advice =

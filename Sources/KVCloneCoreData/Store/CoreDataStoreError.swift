@@ -1,14 +1,14 @@
-/// Why a database is no store of Core Data's that can be read, or why the model does not fit its tables.
+/// Why a database is not a readable Core Data store, or why the model does not match its tables.
 package struct CoreDataStoreError: Error, Hashable, Sendable {
-  /// What is wrong.
+  /// The kind of the error.
   package enum Kind: String, Sendable, Hashable {
     /// The database has no tables of Core Data.
     case notACoreDataStore
-    /// The store does not hold its model, and none was given.
+    /// The store does not contain its model, and none was passed.
     case modelMissing
-    /// The model that the store holds cannot be read.
+    /// The model in the store cannot be decoded.
     case unreadableModel
-    /// The model has something that the tables have not, or the other way round.
+    /// The model and the tables do not match.
     case modelMismatch
   }
 

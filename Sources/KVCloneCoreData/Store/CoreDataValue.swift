@@ -1,35 +1,35 @@
 import Foundation
 package import KVCloneModel
 
-/// How Core Data reads an attribute's value from a column.
+/// Core Data's conversion of a column's value to an attribute's.
 ///
-/// Core Data asks SQLite for the C type that an attribute's type needs (`sqlite3_column_int64`, `_double`, `_text`,
-/// `_blob`), and takes what SQLite converts the stored value to: the number that a text begins with, the digits of a
-/// number as text, the bytes of a text. The table is in FromCoreData.md. A value that has no place in the attribute's
-/// type is refused, where Core Data would cut it off or read beyond it.
+/// Core Data reads the C type for the attribute's type from SQLite (`sqlite3_column_int64`, `_double`, `_text`,
+/// `_blob`), and uses SQLite's conversion of the stored value: the number at the start of a text, the digits of a
+/// number as text, the bytes of a text. The table is in FromCoreData.md. A value that does not fit the attribute's type
+/// is rejected, where Core Data would truncate it or read beyond it.
 package enum CoreDataValue {
-  /// Why a column's value is none of the attribute.
+  /// Why a column's value is not valid for the attribute.
   package enum Refusal: Error, Sendable {
     case wrongType(String)
     case outOfRange(String)
   }
 
-  /// A value as it is read.
+  /// A converted value.
   package struct Reading: Hashable, Sendable {
     package let value: AttributeValue
-    /// Whether it says all that is stored.
+    /// Whether the conversion lost nothing.
     package let isExact: Bool
   }
 
   /// A decimal number has 38 digits, and at most 165 with all zeros written out.
   private static let longestDecimal = 400
-  /// Bytes of a value that may be a number: SQLite reads those that a text begins with.
+  /// The maximum number of bytes in a value that are parsed as a number, like SQLite does with a text.
   package static let numberLimit = 1_024
 
-  /// Bytes of a reference to a file: 02, a name, and a zero byte.
+  /// The size of a reference to a file: 02, a name, and a zero byte.
   package static let externalReferenceLength = 38
 
-  /// As `value`, with what became of it.
+  /// Converts like `value`, and returns whether that was exact.
   package static func reading(
     _ stored: SQLiteValue, of attribute: AttributeDescription
   ) throws(Refusal) -> Reading? {
@@ -66,7 +66,7 @@ package enum CoreDataValue {
     }
   }
 
-  /// The name of the file that bytes refer to; nil where they are no reference.
+  /// The name of the file that bytes refer to; nil if they are not a reference.
   package static func externalName(_ bytes: [UInt8]) -> String? {
     guard bytes.count == externalReferenceLength, bytes.first == 2, bytes.last == 0 else { return nil }
     let name = bytes[1..<bytes.count - 1]
@@ -156,10 +156,10 @@ package enum CoreDataValue {
   }
 }
 
-/// Numbers as SQLite converts them.
+/// Numbers in SQLite's conversions.
 enum SQLiteNumber {
-  /// As `sqlite3_column_int64`: a floating-point number is cut off at the point, and at the ends of the range; of a
-  /// text, the whole number that it begins with counts, else 0; bytes are a text.
+  /// Converts like `sqlite3_column_int64`: a floating-point number is truncated, and clamped to the range; a text
+  /// counts as the integer that it starts with, else 0; bytes are a text.
   static func integer(_ stored: SQLiteValue) throws(CoreDataValue.Refusal) -> (number: Int64, isExact: Bool) {
     switch stored {
     case .integer(let number): return (number, true)
@@ -171,7 +171,7 @@ enum SQLiteNumber {
     }
   }
 
-  /// As `sqlite3_column_double`: of a text, the number that it begins with counts, else 0; bytes are a text.
+  /// Converts like `sqlite3_column_double`: a text counts as the number that it starts with, else 0; bytes are a text.
   static func real(_ stored: SQLiteValue) throws(CoreDataValue.Refusal) -> (number: Double, isExact: Bool) {
     switch stored {
     case .integer(let number): return (Double(number), Int64(exactly: Double(number)) == number)
@@ -197,8 +197,8 @@ enum SQLiteNumber {
     return (number, prefix.end == bytes.count)
   }
 
-  /// The number that a text begins with, behind white space: a sign, digits, a point, digits, and an exponent, of which
-  /// only some digits have to be there. Nil where it begins with none.
+  /// The number that a text starts with, after white space: a sign, digits, a point, digits, and an exponent, of which
+  /// only some digits are required. Nil if there is none.
   static func prefix(
     _ bytes: [UInt8]
   ) -> (start: Int, whole: Int, hasWholeDigits: Bool, end: Int)? {
@@ -232,7 +232,7 @@ enum SQLiteNumber {
     return (start, whole, whole > first, end)
   }
 
-  /// As `sqlite3_column_text`: 15 digits, always with a point.
+  /// Converts like `sqlite3_column_text`: 15 digits, always with a point.
   static func text(_ number: Double) -> String {
     if number.isInfinite { return number < 0 ? "-Inf" : "Inf" }
     // Zero has no sign there.
@@ -245,7 +245,7 @@ enum SQLiteNumber {
 }
 
 extension SQLiteValue {
-  /// What it is, for people.
+  /// The kind of value, for messages.
   package var kind: String {
     switch self {
     case .null: "NULL"

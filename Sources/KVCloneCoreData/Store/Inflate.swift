@@ -1,8 +1,8 @@
-/// Reads raw deflate data (RFC 1951) of which not a byte is trusted: output ends at a limit, and work with the input.
+/// Decompresses raw deflate data (RFC 1951) from untrusted input: output is bounded by a limit, and time by the input.
 ///
-/// Core Data keeps a store's model so. The project needs no more of deflate than this, and no further library for it.
+/// Core Data compresses a store's model. The project needs no more of deflate than this, and no further library for it.
 struct Inflate {
-  /// Why bytes are no deflate data, or too much of it.
+  /// The bytes are not deflate data, or too long.
   struct Malformed: Error, Equatable {}
 
   private let bytes: [UInt8]
@@ -12,9 +12,9 @@ struct Inflate {
   private var bitCount = 0
   private var output: [UInt8] = []
 
-  /// The data, unpacked.
+  /// Returns the decompressed data.
   ///
-  /// - Parameter limit: more bytes than this are an error.
+  /// - Parameter limit: the maximum size of the output.
   static func bytes(of packed: [UInt8], limit: Int) throws(Malformed) -> [UInt8] {
     var inflate = Inflate(packed, limit)
     try inflate.run()
@@ -60,7 +60,7 @@ struct Inflate {
   }
 
   private mutating func stored() throws(Malformed) {
-    // The rest of the byte counts for nothing; no whole byte was taken ahead.
+    // Discards the rest of the byte; no whole byte was read ahead.
     (bits, bitCount) = (0, 0)
     guard place + 4 <= bytes.count else { throw Malformed() }
     let count = Int(bytes[place]) | Int(bytes[place + 1]) << 8
@@ -75,7 +75,7 @@ struct Inflate {
 
   // MARK: Codes
 
-  /// A canonical Huffman code: how many symbols have each length, and the symbols in the order of their codes.
+  /// A canonical Huffman code: the number of symbols for each length, and the symbols in the order of their codes.
   private struct Code {
     var counts = [Int](repeating: 0, count: 16)
     var symbols: [Int]
@@ -152,7 +152,7 @@ struct Inflate {
       guard lengths.count + count <= lengthCount + distanceCount else { throw Malformed() }
       lengths.append(contentsOf: repeatElement(repeated, count: count))
     }
-    // Without an end, a block could not stop.
+    // Without an end code, a block could not end.
     guard lengths[256] > 0 else { throw Malformed() }
     return (try Code(Array(lengths[..<lengthCount])), try Code(Array(lengths[lengthCount...])))
   }

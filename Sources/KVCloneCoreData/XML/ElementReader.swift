@@ -1,6 +1,6 @@
 import KVCloneModel
 
-/// Reads one element's attributes, and knows afterwards which ones nobody asked for.
+/// Reads one element's attributes, and tracks which ones were not read.
 struct ElementReader {
   let node: XMLNode
   let file: String
@@ -17,7 +17,7 @@ struct ElementReader {
     return node.attributes[name]
   }
 
-  /// The text, or nil where it is empty: Xcode writes `representedClassName=""`.
+  /// The text, or nil if it is empty: Xcode writes `representedClassName=""`.
   mutating func nonEmptyText(_ name: String) -> String? {
     text(name).flatMap { $0.isEmpty ? nil : $0 }
   }
@@ -45,30 +45,30 @@ struct ElementReader {
     return standard
   }
 
-  /// Takes attributes that are for Xcode alone.
+  /// Consumes attributes that matter only to Xcode.
   mutating func ignore(_ names: String...) {
     unread.subtract(names)
   }
 
-  /// Warns of attributes that nobody asked for.
+  /// Warns of attributes that were not read.
   func finish(_ context: inout ReadContext) {
     for name in unread.sorted() {
       context.warn(.unknownContent, "attribute '\(name)' of <\(node.name)> is unknown, and is ignored")
     }
   }
 
-  /// Warns of a child that is unknown where it stands.
+  /// Warns of a child that is unknown in its place.
   func warnUnknown(child: XMLNode, _ context: inout ReadContext) {
     context.warn(.unknownContent, "<\(child.name)> in <\(node.name)> (line \(child.line)) is unknown, and is ignored")
   }
 }
 
-/// Where the reader stands, and what it noticed.
+/// The position in the file, and the warnings so far.
 struct ReadContext {
   let file: String
   var entity: String?
   var property: String?
-  /// Warnings stop being kept at some point: a hostile file may hold a million oddities.
+  /// The number of stored warnings is limited: a malicious file may cause a million.
   private(set) var warnings: [ModelWarning] = []
   private static let warningLimit = 10_000
 

@@ -1,18 +1,19 @@
 import Foundation
 import KVCloneModel
 
-/// A default value or bound as a model file writes it.
+/// A default value or bound of a model file.
 struct ParsedValue: Equatable {
-  /// Nil where the text cannot be read at all.
+  /// Nil if the text cannot be parsed.
   var value: AttributeValue?
-  /// Whether the text is not what the type asks for, so that the value is missing or a guess.
+  /// Whether the text does not match the type, so that the value is missing or a guess.
   var isDoubtful = false
 }
 
-/// Reads default values and bounds; real files have Integer "NO", Boolean "0.0", UUID "empy".
+/// Parses default values and bounds; real files have Integer "NO", Boolean "0.0", UUID "empy".
 enum ValueParser {
-  /// - Parameter interval: seconds since 2001 as text, which Xcode writes beside the text of a Date, and which wins.
-  ///   One that is no number leaves the text, and a doubt. For other types it was left behind when the type changed.
+  /// - Parameter interval: seconds since 2001 as text, which Xcode writes next to the text of a Date, and which takes
+  ///   precedence. An invalid one leaves the text, marked as doubtful. For other types it is a leftover of a changed
+  ///   type.
   static func parse(_ text: String?, interval: String?, type: AttributeType) -> ParsedValue {
     let trimmed = text?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
     if type == .date, let interval, !interval.isEmpty {
@@ -32,7 +33,7 @@ enum ValueParser {
     case .uri: return ParsedValue(value: .uri(text))
     case .uuid: return doubtful(UUID(uuidString: trimmed).map { .uuid($0) })
     case .date: return doubtful(date(trimmed).map { .date($0) })
-    // Xcode has no field for them: whatever stands there was left behind when the type changed.
+    // Xcode has no field for them: a value is a leftover of a changed type.
     case .binary, .transformable, .composite, .undefined: return ParsedValue(value: nil, isDoubtful: !text.isEmpty)
     }
   }
@@ -54,7 +55,7 @@ enum ValueParser {
     return doubtful(number(text).map { .boolean($0 != 0) })
   }
 
-  /// Core Data's spellings of a flag.
+  /// Parses Core Data's spellings of a flag.
   static func flag(_ text: String) -> Bool? {
     switch text.lowercased() {
     case "yes", "true": true
@@ -65,11 +66,11 @@ enum ValueParser {
 
   private static func number(_ text: String) -> Double? { NumberText.double(text) }
 
-  /// Nil also for more digits than the 38 of a Decimal, which would be rounded.
+  /// Nil also beyond the 38 digits of a Decimal, which would be rounded.
   private static func decimal(_ text: String) -> Decimal? { DecimalText(text, isLoose: true)?.value }
 
-  /// Reads RFC 3339, or `2013-04-23 12:00[:00] [+0000]` as older files have it; all else (`January 1, 2010`, `today`) has
-  /// no single meaning.
+  /// Parses RFC 3339, or `2013-04-23 12:00[:00] [+0000]` of older files; all other forms (`January 1, 2010`, `today`)
+  /// are ambiguous.
   private static func date(_ text: String) -> Date? {
     if let seconds = CalendarText.secondsSince2001(text) { return Date(timeIntervalSinceReferenceDate: seconds) }
     let parts = text.split(separator: " ")
@@ -96,7 +97,7 @@ enum ValueParser {
     return Date(timeIntervalSinceReferenceDate: Double(whole - offset))
   }
 
-  /// A number of ASCII digits alone.
+  /// Parses a number of ASCII digits.
   private static func number(_ text: Substring) -> Int64? {
     text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int64(text) : nil
   }

@@ -1,7 +1,7 @@
-/// Text in attributes of XML.
+/// Text in XML attributes.
 enum XMLText {
-  /// Appends a value so that a reader gets exactly it; false, and nothing usable, where XML has no way to write it: of the control
-  /// characters it has three, and two code points are no characters at all.
+  /// Appends a value so that a parser returns exactly it; returns false, with unusable output, if XML cannot represent
+  /// it: only three control characters are valid, and two code points are not characters.
   static func append(_ value: String, to text: inout String) -> Bool {
     for scalar in value.unicodeScalars {
       switch scalar {
@@ -9,7 +9,7 @@ enum XMLText {
       case "<": text += "&lt;"
       case ">": text += "&gt;"
       case "\"": text += "&quot;"
-      // A reader makes spaces of them where they stand for themselves.
+      // A parser converts unescaped ones to spaces.
       case "\t": text += "&#9;"
       case "\n": text += "&#10;"
       case "\r": text += "&#13;"

@@ -10,21 +10,21 @@ struct XMLNode {
   var attributes: [String: String]
   var line: Int
   var children: [XMLNode] = []
-  /// What stands between the tags, where the form of the file has it; see ``XMLForm``.
+  /// The text between the tags, if the form of the file has any; see ``XMLForm``.
   var text = ""
 }
 
-/// What a file may have besides elements and their attributes.
+/// What a file may contain besides elements and their attributes.
 enum XMLForm {
   /// Nothing, as in a model.
   case model
-  /// What Core Data writes into its XML stores: one fixed document type, which is overlooked, and texts in elements called
+  /// The content of Core Data's XML stores: one fixed document type, which is ignored, and texts in elements called
   /// `attribute`.
   case store
-  /// What a property list has: its document type, which is overlooked, and texts in its keys and values.
+  /// The content of a property list: its document type, which is ignored, and texts in its keys and values.
   case propertyList
 
-  /// The elements that have a text.
+  /// The elements with a text.
   fileprivate var textElements: Set<String> {
     switch self {
     case .model: []
@@ -33,7 +33,7 @@ enum XMLForm {
     }
   }
 
-  /// The document types that files of the form have. No one looks them up.
+  /// The document types of files of this form. They are not loaded.
   fileprivate var documentTypes: [Data] {
     switch self {
     case .model: []
@@ -48,7 +48,7 @@ enum XMLForm {
   }
 }
 
-/// How much a file may hold. The largest of a thousand public models has 300 KB and nests five elements deep.
+/// The maximum sizes of a file. The largest of a thousand public models has 300 KB and nests five elements deep.
 enum XMLLimits {
   static let bytes = 64 << 20
   static let depth = 64
@@ -56,22 +56,22 @@ enum XMLLimits {
   static let attributesPerElement = 256
 }
 
-/// Reads a small, plain XML file into a tree, and refuses everything else a file can do: other encodings, document
-/// types (but one), entities (and with them, expansion and other files), processing instructions, and sizes that no model has.
+/// Parses a small, plain XML file into a tree, and rejects everything else: other encodings, document types (but one),
+/// entities (and with them, expansion and other files), processing instructions, and sizes that no model has.
 enum XMLTree {
   static func parse(_ given: Data, path: String, form: XMLForm = .model) throws(ModelFileError) -> XMLNode {
     var bytes = given
     guard bytes.count <= XMLLimits.bytes else { throw .tooLarge(path: path, limit: XMLLimits.bytes) }
-    // A byte 0 is valid UTF-8, but no XML: UTF-16 would look like that.
+    // A zero byte is valid UTF-8, but not XML: UTF-16 would look like that.
     guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil, declaresUTF8(bytes) else {
       throw .notUTF8(path: path)
     }
-    // It becomes as many spaces, so that the parser never sees it, and what is left is checked as every file is.
+    // Replaced by as many spaces, so that the parser never sees it, and the rest is checked as in every file.
     if let range = form.documentTypes.lazy.compactMap({ bytes.prefix(1_024).range(of: $0) }).first {
       bytes.replaceSubrange(range, with: Data(repeating: UInt8(ascii: " "), count: range.count))
     }
-    // Refused wherever the text stands, even in a comment: a scanner that tells where a comment ends could be led to
-    // disagree with the parser.
+    // Rejected wherever the text occurs, even in a comment: a scanner for comments could disagree with the parser about
+    // their ends.
     for declaration in ["<!DOCTYPE", "<!ENTITY"] where bytes.range(of: Data(declaration.utf8)) != nil {
       throw .forbiddenDeclaration(path: path)
     }
@@ -88,13 +88,13 @@ enum XMLTree {
     return root
   }
 
-  /// Whether there are processing instructions, again wherever the text stands. No model has any, and Foundation's parser
+  /// Whether there are processing instructions, wherever the text occurs. No model has any, and Foundation's parser
   /// (Swift 6.3) crashes on one without content, `<?x?>`.
   private static func hasInstructions(_ bytes: Data) -> Bool {
     let mark = Data("<?".utf8)
     let byteOrderMark = Data([0xEF, 0xBB, 0xBF])
     var rest = bytes.starts(with: byteOrderMark) ? bytes.dropFirst(3) : bytes[...]
-    // The XML declaration, which only stands at the very beginning.
+    // The XML declaration, which is valid only at the very beginning.
     if rest.starts(with: Data("<?xml ".utf8)) { rest = rest.dropFirst(2) }
     return rest.range(of: mark) != nil
   }
@@ -103,7 +103,7 @@ enum XMLTree {
   private static func declaresUTF8(_ bytes: Data) -> Bool {
     let head = String(decoding: bytes.prefix(512), as: UTF8.self)
     guard let start = head.range(of: "<?xml ") else { return true }
-    // One that goes on for longer than that is nobody's but an enemy's.
+    // A longer declaration is malicious.
     guard let end = head.range(of: "?>", range: start.upperBound..<head.endIndex) else { return false }
     let declaration = head[start.upperBound..<end.lowerBound]
     guard let encoding = declaration.range(of: "encoding") else { return true }
@@ -139,7 +139,7 @@ private final class TreeBuilder: NSObject, XMLParserDelegate {
     _ parser: XMLParser, didStartElement elementName: String, namespaceURI: String?, qualifiedName: String?,
     attributes: [String: String] = [:]
   ) {
-    // The parser may still deliver some events after it was told to stop.
+    // The parser may still deliver some events after it was stopped.
     guard failure == nil else { return }
     let line = max(0, parser.lineNumber)
     count += 1
