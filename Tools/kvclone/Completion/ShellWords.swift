@@ -1,10 +1,10 @@
 import Foundation
 
-/// What is printed to be typed into a shell.
+/// Text for a shell command line.
 enum ShellWords {
   private static let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+,:@%")
 
-  /// A text as one word of a POSIX shell: as it is where no shell makes anything else of it, else in quotes.
+  /// A text as one word of a POSIX shell: unchanged if no shell interprets it, else quoted.
   static func word(_ text: String) -> String {
     !text.isEmpty && text.allSatisfy(plain.contains) ? text : quoted(text)
   }
@@ -13,7 +13,7 @@ enum ShellWords {
     "'" + text.replacingOccurrences(of: "'", with: #"'\''"#) + "'"
   }
 
-  /// The line that makes `kvclone` mean this very program, as where it was just built; nil where the shell finds it.
+  /// The command that makes `kvclone` run this program, such as one that was just built; nil if the shell finds it.
   ///
   /// - Parameters:
   ///   - program: the program's file.
@@ -26,11 +26,11 @@ enum ShellWords {
         && manager.isExecutableFile(atPath: file)
     }
     if let found, resolved(found) == resolved(program) { return nil }
-    // An alias is read by the shell a second time when it is used.
+    // The shell parses an alias again when it is used.
     return "alias kvclone=" + quoted(word(program))
   }
 
-  /// The file of the program that runs, with its whole path.
+  /// The absolute path of the running program.
   static var runningProgram: String {
     let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     return link ?? URL(fileURLWithPath: CommandLine.arguments[0]).path

@@ -2,12 +2,12 @@ import ArgumentParser
 import Foundation
 import KVClone
 
-/// What a shell may complete with names from the store: that of --store, or of the environment. Where there is none, or it
-/// cannot be opened, nothing is offered and nothing is said.
+/// Shell completion of names in the store: that of --store, or of the environment. If it does not exist or cannot be
+/// opened, the completion is silently empty.
 enum StoreCompletion {
-  /// How many objects of an entity are offered: one looks for the first ones, or types the number.
+  /// The number of completed objects per entity: users look for the first ones, or type the number.
   private static let objectLimit = 20
-  /// How many are looked at for that.
+  /// The number of objects that are examined for that.
   private static let lookLimit = 100_000
 
   /// Entities.
@@ -15,7 +15,7 @@ enum StoreCompletion {
     names(words, prefix) { store in store.model.entities.map(\.name) }
   }
 
-  /// Objects: the first ones of each entity, or of the entity that was typed.
+  /// The first objects of each entity, or of the typed entity.
   static let objects = CompletionKind.custom { words, _, prefix in
     names(words, prefix) { store in
       let typed = prefix.firstIndex(of: "/").map { String(prefix[..<$0]) }
@@ -56,7 +56,7 @@ enum StoreCompletion {
     return ((try? body(store)) ?? []).filter { $0.hasPrefix(prefix) }
   }
 
-  /// The store that the words so far, or the environment, name.
+  /// The store named by the words so far, or by the environment.
   private static func storePath(_ words: [String]) -> String? {
     for (index, word) in words.enumerated() {
       if word == "-s" || word == "--store", index + 1 < words.count { return words[index + 1] }

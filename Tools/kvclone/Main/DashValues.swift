@@ -1,11 +1,11 @@
 import Foundation
 
-/// Values that begin with "-", which the argument parser takes for options: predicates, negative numbers, names of files.
+/// Values that start with "-", which the argument parser treats as options: predicates, negative numbers, file names.
 ///
-/// Consulted only for a command line that the parser refuses. Options keep their meaning; what does not look like one is a
+/// Used only for a command line that the parser rejects. Options keep their meaning; what does not look like one is a
 /// value.
 struct DashValues {
-  /// What a command accepts, as the parser describes it.
+  /// The options of a command, as the parser describes it.
   private struct Command {
     var subcommands: [String: [String: Any]] = [:]
     /// `--limit`, `-s`; whether a value follows.
@@ -26,8 +26,8 @@ struct DashValues {
     }
   }
 
-  /// The same command line in a form that the parser reads: options with such a value as `--name=value`, and positional values
-  /// behind `--`. Nil where it has no such value, or has a word that looks like an option and is none.
+  /// Rewrites the command line to a form that the parser accepts: options with such a value as `--name=value`, and
+  /// positional values behind `--`. Nil if there is no such value, or if a word looks like an option and is not one.
   static func rewritten(_ arguments: [String]) -> [String]? {
     let description = try? JSONSerialization.jsonObject(with: Data(KVCloneTool._dumpHelp().utf8)) as? [String: Any]
     guard let root = description?["command"] as? [String: Any] else { return nil }
@@ -74,7 +74,7 @@ struct DashValues {
     return hasDash ? Array(words) + options + ["--"] + values : nil
   }
 
-  /// Whether the parser reads it as an option of the command: `--json`, `--limit=3`, `-qv`, `--`.
+  /// Whether the parser accepts it as an option of the command: `--json`, `--limit=3`, `-qv`, `--`.
   private static func isOption(_ argument: String, of command: Command) -> Bool {
     if argument == "--" || command.options[argument] != nil { return true }
     if argument.hasPrefix("--"), let equals = argument.firstIndex(of: "=") {
@@ -84,7 +84,7 @@ struct DashValues {
       && argument.dropFirst().allSatisfy { command.options["-\($0)"]?.hasValue == false }
   }
 
-  /// Whether it is meant as an option, and misspelt: `--nonsense`, `--limt=3`, `-x`. A comparison, `--n == 3`, is not.
+  /// Whether it is probably a misspelled option: `--nonsense`, `--limt=3`, `-x`. A comparison, `--n == 3`, is not.
   private static func looksLikeOption(_ argument: String) -> Bool {
     argument.wholeMatch(of: #/--?[A-Za-z][A-Za-z0-9-]*/#) != nil
       || argument.wholeMatch(of: #/--[A-Za-z][A-Za-z0-9-]*=(?:[^=].*)?/#) != nil

@@ -1,5 +1,5 @@
 extension Failure {
-  /// Wrong usage that the parser found.
+  /// Creates a failure from a usage error of the parser.
   init(parsing error: any Error) {
     if let failure = error as? Failure {
       self = failure

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import KVClone
 
-/// The command tree; the work is in one file per command.
+/// The command tree; each command is in its own file.
 struct KVCloneTool: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "kvclone",
@@ -32,7 +32,7 @@ struct KVCloneTool: ParsableCommand {
 }
 
 extension KVCloneTool {
-  /// What is said where nothing was asked.
+  /// The output without arguments.
   static let shortHelp = """
     kvclone manages embedded object stores: query, clone, snapshot, back up.
 
@@ -46,7 +46,7 @@ extension KVCloneTool {
     All commands: kvclone --help    A command: kvclone COMMAND --help
     """
 
-  /// Runs where no command is named.
+  /// Runs without a command.
   func run() throws {
     let output = Output()
     try output.line(Self.shortHelp)

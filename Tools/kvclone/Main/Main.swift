@@ -7,7 +7,7 @@ enum Main {
   static func main() {
     StandardInput.prepare()
     let arguments = CommandLineOrder.globalsAfterCommand(Array(CommandLine.arguments.dropFirst()))
-    // Before there is a second thread, which the handling of signals starts.
+    // Before signal handling starts a second thread.
     ObjectStore.prepareProcess()
     let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
     do {
@@ -43,7 +43,7 @@ enum Main {
     }
   }
 
-  /// Ends a command that has an exit code and no failure: writes help, the version or a completion script.
+  /// Ends a command without a failure: prints help, the version or a completion script.
   private static func end(_ error: any Error, isJSON: Bool) -> Never {
     let code = KVCloneTool.exitCode(for: error)
     do {

@@ -1,12 +1,12 @@
 import KVClone
 
-/// `NAME=VALUE` and `NAME:=JSON` arguments, read against an entity.
+/// `NAME=VALUE` and `NAME:=JSON` arguments, checked against an entity.
 struct Assignments {
   private(set) var attributes = AttributeJSON.Attributes()
-  /// Names of objects by relationship, in the order given.
+  /// The names of target objects by relationship, in the order given.
   private(set) var relationships: [(name: String, targets: [String])] = []
 
-  /// - Throws: ``Failure`` that names the property and never shows the value.
+  /// - Throws: ``Failure`` with the property's name, but never the value.
   init(_ arguments: [String], entity: String, model: ManagedObjectModel) throws {
     var names: Set<String> = []
     for argument in arguments {
@@ -36,7 +36,7 @@ struct Assignments {
     }
   }
 
-  /// Text as the JSON that an NDJSON line would have: strings need no quotes here.
+  /// Parses the JSON of an NDJSON line, except that strings need no quotes.
   private static func json(
     _ text: String, isJSON: Bool, _ attribute: AttributeDescription, _ entity: String
   ) throws -> JSONValue {
@@ -75,7 +75,7 @@ struct Assignments {
     }
   }
 
-  /// In a `load`, `@` marks an object of the store; here all are.
+  /// In a `load`, `@` marks an object of the store; here all objects are.
   private static func stored(_ name: String) -> String {
     name.hasPrefix("@") ? String(name.dropFirst()) : name
   }

@@ -1,9 +1,9 @@
 import ArgumentParser
 
 extension CommandConfiguration {
-  /// A command whose help ends with examples.
+  /// Creates a configuration whose help ends with examples.
   ///
-  /// - Parameter examples: whole command lines, as one would type them.
+  /// - Parameter examples: whole command lines.
   init(
     commandName: String, abstract: String, discussion: String = "", examples: [String],
     subcommands: [any ParsableCommand.Type] = []

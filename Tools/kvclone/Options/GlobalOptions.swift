@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import KVClone
 
-/// Options that every command has, before or after its name.
+/// Options of all commands, before or after the command's name.
 struct GlobalOptions: ParsableArguments {
   @Option(
     name: [.short, .long], help: ArgumentHelp("The store's directory (default: $KVCLONE_STORE).", valueName: "path"),
@@ -27,7 +27,7 @@ struct GlobalOptions: ParsableArguments {
   /// The store's path, from the option or the environment.
   func storePath() throws -> String {
     if let store {
-      // A script's unset variable must not lead to another store.
+      // A script's unset variable must not lead to the default store.
       guard !store.isEmpty else { throw Failure(usage: "--store is an empty string; give a path") }
       return store
     }
@@ -35,31 +35,31 @@ struct GlobalOptions: ParsableArguments {
     throw Failure(usage: "no store is given; use --store PATH, or set KVCLONE_STORE")
   }
 
-  /// Opens the store; it holds its own model.
+  /// Opens the store, which contains its model.
   func openStore(isReadOnly: Bool) throws -> ObjectStore {
     var options = StoreOptions()
     options.isReadOnly = isReadOnly
     return try ObjectStore.open(at: try storePath(), options: options)
   }
 
-  /// Something for people on stderr, unless they want silence.
+  /// Writes an informational message to stderr, unless --quiet is set.
   func note(_ text: String) {
     if !quiet, !json { StandardError.write(Text.folded(text, to: Terminal.width(ofDescriptor: 2)) + "\n") }
   }
 
-  /// More for people who ask for it.
+  /// Writes further information for --verbose.
   func detail(_ text: String) {
     if verbose, !json { StandardError.write(text + "\n") }
   }
 }
 
-/// Puts global options that stand before the command behind it, because the parser reads them with the command.
+/// Moves global options before the command behind it, because the parser reads them with the command.
 enum CommandLineOrder {
   private static let flags: Set<String> = [
     "--json", "-q", "--quiet", "-v", "--verbose", "--no-color", "--no-progress",
   ]
   private static let optionsWithValue: Set<String> = ["-s", "--store"]
-  /// Commands whose next word is a command as well.
+  /// Commands with subcommands.
   private static let groups: Set<String> = ["model", "blob", "snapshot"]
 
   static func globalsAfterCommand(_ arguments: [String]) -> [String] {
@@ -81,7 +81,7 @@ enum CommandLineOrder {
     return words + globals + arguments[index...]
   }
 
-  /// `-qv`: several flags of one letter in one word.
+  /// Several one-letter flags in one word: `-qv`.
   private static func isBundle(_ argument: String) -> Bool {
     argument.count > 2 && argument.first == "-" && argument.dropFirst().allSatisfy { "qv".contains($0) }
   }

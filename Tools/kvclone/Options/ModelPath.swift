@@ -1,15 +1,15 @@
 import ArgumentParser
 import Foundation
 
-/// The paths of models, as options and arguments take them.
+/// Model paths in options and arguments.
 enum ModelPath {
-  /// What a path may lead to.
+  /// The accepted kinds of paths.
   static let forms = "a .xcdatamodeld or .xcdatamodel folder, or compiled: a .momd folder, a .mom or .omo file"
 
-  /// A compiled version is a file, all else a folder.
+  /// A compiled version is a file, all others are folders.
   static let completion = CompletionKind.file()
 
-  /// A version's name without what its folder or file ends with.
+  /// A version's name without the extension of its folder or file.
   static func withoutSuffix(_ name: String) -> String {
     for suffix in [".xcdatamodel", ".mom"] where name.hasSuffix(suffix) { return String(name.dropLast(suffix.count)) }
     return name

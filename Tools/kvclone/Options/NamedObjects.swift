@@ -1,7 +1,7 @@
 import KVClone
 
 extension Sequence where Element: Hashable {
-  /// The elements without those that occurred before: what is named twice in a list counts once.
+  /// The elements without duplicates.
   func withoutRepeats() -> [Element] {
     var seen: Set<Element> = []
     return filter { seen.insert($0).inserted }
@@ -9,9 +9,9 @@ extension Sequence where Element: Hashable {
 }
 
 extension ObjectReading where Self: ~Copyable {
-  /// The objects that arguments name, each once, in the order given: `Note/1` and its URI are one object.
+  /// The objects that arguments name, each once, in the order given: `Note/1` and its URI are the same object.
   ///
-  /// - Parameter includesDeleted: takes names of objects that were deleted, too.
+  /// - Parameter includesDeleted: also accepts names of objects that were deleted.
   /// - Throws: an error that lists all missing objects, the first 100 by name.
   borrowing func objectIDs(named names: [String], includesDeleted: Bool = false) throws -> [ObjectID] {
     var ids: [ObjectID] = []

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// A command that has the options that all have.
+/// A command with the global options.
 protocol ToolCommand: ParsableCommand {
   var global: GlobalOptions { get }
 }

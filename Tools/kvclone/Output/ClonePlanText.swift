@@ -1,10 +1,10 @@
 import KVClone
 
-/// A plan's way through the entities as a tree: below an entity what becomes of its attributes and relationships, with the
-/// rule that says so, and below a relationship that is followed the entity it leads to.
+/// A plan as a tree of entities: below an entity its attributes and relationships, with the rule for each, and below a
+/// followed relationship the entity that it leads to.
 ///
-/// An entity is told once; where the way comes to it again it says so. The tree is of entities and not of objects, so that
-/// it is as long as the model, however many objects there are.
+/// Each entity is expanded once; later occurrences refer to it. The tree consists of entities instead of objects, so
+/// its length depends on the model and not on the number of objects.
 struct ClonePlanText {
   private static let width = 80
   private static let greatestLeft = 42
@@ -13,13 +13,13 @@ struct ClonePlanText {
 
   private struct Line {
     let trunk: String
-    /// What stands before a second line.
+    /// The indentation of following lines.
     let below: String
     let text: String
     let rule: String
   }
 
-  /// What is still to be told.
+  /// A pending node.
   private struct Task {
     let text: String
     let rule: String
@@ -41,7 +41,7 @@ struct ClonePlanText {
     rulesByEntity = Dictionary(grouping: plan.rules, by: \.entity)
   }
 
-  /// - Parameter roots: the names of the objects that are to be cloned, as `Note/1`.
+  /// - Parameter roots: the names of the objects to clone, as `Note/1`.
   static func tree(_ plan: ClonePlan, roots: [String], _ style: Style) -> String {
     var text = ClonePlanText(plan, style)
     var entities: [String] = []
@@ -57,7 +57,7 @@ struct ClonePlanText {
     return text.layout()
   }
 
-  /// Depth first, with a stack of its own: a model may be any number of entities deep.
+  /// Depth first, with an explicit stack: a model may be any number of entities deep.
   private mutating func walk(_ root: Task) {
     lines.append(Line(trunk: "", below: "", text: style.bold(root.text), rule: ""))
     var stack: [(task: Task, trunk: String, isLast: Bool)] = []
@@ -106,7 +106,7 @@ struct ClonePlanText {
     Task(text: "\(before)\(entity) × \(plan.counts[entity] ?? 0)", rule: rule, entity: entity)
   }
 
-  /// Rules in a column of their own; below what they are about where a line would be too long.
+  /// Formats rules in a column of their own; below their subject if a line would be too long.
   private func layout() -> String {
     let lefts = lines.map { $0.rule.isEmpty ? 0 : $0.trunk.count + $0.text.count }
     let width = min(lefts.max() ?? 0, Self.greatestLeft)
@@ -126,7 +126,7 @@ struct ClonePlanText {
 }
 
 extension JSONWriter {
-  /// The rules, the way through the entities, and what stands in the way.
+  /// The rules, the tree of entities, and the errors.
   mutating func rulesAndErrors(of plan: ClonePlan) {
     list("rules", plan.rules) { json, rule in
       json.member("entity", rule.entity)

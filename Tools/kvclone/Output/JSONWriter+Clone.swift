@@ -1,7 +1,7 @@
 import KVClone
 
 extension JSONWriter {
-  /// The document of a clone that was made.
+  /// The document of a completed clone.
   mutating func cloneResult(_ result: CloneResult, roots: [String], touched: [String], deleted: [String] = []) {
     beginObject()
     member("root", roots.first)

@@ -1,7 +1,7 @@
 import KVClone
 
 extension JSONWriter {
-  /// A member that is an array of objects.
+  /// Writes a member that is an array of objects.
   mutating func list<Element>(_ name: String, _ elements: [Element], _ body: (inout JSONWriter, Element) -> Void) {
     key(name)
     beginArray()
@@ -13,7 +13,7 @@ extension JSONWriter {
     endArray()
   }
 
-  /// What all findings about a store's file have: where it is, and what.
+  /// Writes the common members of findings about a store's file: location and message.
   mutating func finding(_ kind: String, object: String?, property: String?, page: Int?, message: String) {
     member("kind", kind)
     nullable("object", object)
@@ -23,7 +23,7 @@ extension JSONWriter {
     member("message", message)
   }
 
-  /// A member that is there always, null where there is no text.
+  /// Writes a member that is always present, null without a text.
   mutating func nullable(_ name: String, _ value: String?) {
     key(name)
     if let value { string(value) } else { null() }

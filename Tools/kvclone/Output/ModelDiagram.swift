@@ -1,8 +1,8 @@
 import KVClone
 
-/// A model as a diagram's source.
+/// A model as the source of a diagram.
 enum ModelDiagram {
-  /// Mermaid's class diagram, which knows inheritance.
+  /// Mermaid's class diagram, which supports inheritance.
   static func mermaid(_ model: ManagedObjectModel) -> String {
     var text = "classDiagram\n"
     for entity in model.entities.sorted(by: { $0.name < $1.name }) {
@@ -48,7 +48,7 @@ enum ModelDiagram {
     var label: String { inverse.map { "\(relationship.name) / \($0.name)" } ?? relationship.name }
   }
 
-  /// Every relationship once, together with its inverse.
+  /// Every relationship once, with its inverse.
   private static func links(_ model: ManagedObjectModel) -> [Link] {
     var result: [Link] = []
     for entity in model.entities.sorted(by: { $0.name < $1.name }) {

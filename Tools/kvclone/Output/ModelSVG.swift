@@ -1,7 +1,7 @@
 import KVClone
 
-/// A model as a picture: a box an entity with its own properties, a curve from each relationship to its inverse, a dashed
-/// one from an entity to the one above it.
+/// A model as a picture: a box for each entity with its own properties, a curve from each relationship to its inverse,
+/// a dashed one from an entity to its parent.
 struct ModelSVG {
   private static let boxWidth = 250
   private static let rowHeight = 18
@@ -23,7 +23,7 @@ struct ModelSVG {
       ModelSVG.headHeight + max(1, entity.attributes.count + entity.relationships.count) * rowHeight + 8
     }
 
-    /// Where a property's row has its middle; the head's for names that the entity inherits.
+    /// The vertical middle of a property's row; that of the head for inherited names.
     func middle(of property: String) -> Int {
       guard let row = rows.firstIndex(where: { $0.name == property }) else { return y + headHeight / 2 }
       return y + headHeight + row * rowHeight + rowHeight / 2 + 4
@@ -35,7 +35,7 @@ struct ModelSVG {
   private var height = 0
   private let model: ManagedObjectModel
 
-  /// Boxes in columns of about equal height, by name.
+  /// Arranges boxes by name in columns of about equal height.
   init(_ model: ManagedObjectModel) {
     self.model = model
     boxes = model.entities.sorted { $0.name < $1.name }.map { Box(entity: $0) }
@@ -51,8 +51,7 @@ struct ModelSVG {
     height = ends.max() ?? 0
   }
 
-  /// Colours for where the page is dark. Those for a light one, and for programs that know nothing of style sheets, stand
-  /// at the shapes.
+  /// Colours for dark pages. Those for light ones, and for viewers without style sheets, are in the shapes.
   private static let styleSheet = """
     <style>@media (prefers-color-scheme: dark) {
     .paper { fill: #16191d } .box { fill: #22272e; stroke: #768390 } .head { fill: #1f3a5f; stroke: #768390 }
@@ -96,7 +95,7 @@ struct ModelSVG {
     return svg
   }
 
-  /// A curve between the sides of two boxes that face each other; on one side of a box to itself or to one above it.
+  /// A curve between the facing sides of two boxes; on one side if a box leads to itself or to one above it.
   private func curve(_ source: Box, _ start: Int, _ target: Box, _ end: Int, style: String) -> String {
     let isRight = target.x > source.x
     let isSame = target.x == source.x

@@ -1,6 +1,6 @@
 import KVClone
 
-/// A model as an indented tree: entities below their parents, then their own properties.
+/// A model as an indented tree: subentities below their parents, then their own properties.
 enum ModelText {
   static func tree(_ model: ManagedObjectModel, _ style: Style) -> String {
     var text = "\(style.bold(model.name)) \(style.dim("version \(model.versionIdentifier)"))\n"

@@ -1,7 +1,7 @@
 import KVClone
 
 extension Output {
-  /// Writes the reasons for which a planned operation would fail: the first ones in full, then how many more there are.
+  /// Writes the reasons why a planned operation would fail: the first ones in full, then the number of further ones.
   func reasons(_ errors: [some KVCloneError], count: Int) throws {
     if count == 0 { return }
     try line("would fail:")

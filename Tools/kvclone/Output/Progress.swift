@@ -2,8 +2,8 @@ import Foundation
 import KVClone
 import Synchronization
 
-/// How far a command has come, on stderr: a bar with rate and time left on a terminal, where it takes one line and no more;
-/// elsewhere a plain line now and then, for what takes long; with --json a status line a second; with --quiet nothing.
+/// The progress of a command, on stderr: a bar with rate and remaining time on a terminal, in a single line; otherwise
+/// an occasional line for long operations; with --json a status line a second; with --quiet nothing.
 final class ProgressBar: Sendable {
   private let title: String
   private let unit: String
@@ -16,7 +16,7 @@ final class ProgressBar: Sendable {
 
   private struct State {
     var phase: String?
-    /// Of the phase: the rate is that of what is going on now.
+    /// The start of the phase: the rate is that of the current phase.
     var start = ContinuousClock.now
     var lastShown = ContinuousClock.now
   }
@@ -38,8 +38,8 @@ final class ProgressBar: Sendable {
   }
 
   /// - Parameters:
-  ///   - phase: what is being done, where a command does one thing after the other; each counts from 0.
-  ///   - total: of the phase, where it is known; else the command's own.
+  ///   - phase: the current phase of a command with several; each counts from 0.
+  ///   - total: the total of the phase, if known; else the command's.
   func update(_ done: UInt64, phase: String? = nil, of total: UInt64? = nil) {
     if mode == .silent { return }
     let now = ContinuousClock.now
@@ -56,7 +56,7 @@ final class ProgressBar: Sendable {
     let total = total ?? self.total
     if mode == .json { return writeStatus(done, phase, total, elapsed) }
     let title = phase.map { "\(self.title): \($0)" } ?? self.title
-    // A phase that counts nothing, like waiting, has no rate.
+    // A phase without a count, like waiting, has no rate.
     let isCounting = phase == nil || done > 0
     let text = ProgressText(title: title, unit: unit, done: done, total: total, elapsed: elapsed)
     if mode == .bar {
@@ -91,7 +91,7 @@ final class ProgressBar: Sendable {
   }
 }
 
-/// What a bar says, as long as there is room for it.
+/// The text of a progress bar, as far as it fits.
 private struct ProgressText {
   private static let greatestBar = 30
   private static let smallestBar = 6
@@ -102,7 +102,7 @@ private struct ProgressText {
   let total: UInt64?
   let elapsed: Double
 
-  /// Units a second; never more than numbers have room for, however short the time was.
+  /// Units per second; limited to what the column can show, however short the time was.
   private var rate: Double { elapsed > 0 ? min(Double(done) / elapsed, 1e15) : 0 }
 
   private func speed(isShort: Bool = false) -> String {
@@ -113,7 +113,7 @@ private struct ProgressText {
 
   private var amount: String { unit == "bytes" ? Text.bytes(done) : "\(done) \(unit)" }
 
-  /// Share and time left; nil where nobody knows how much there is to do.
+  /// Share and remaining time; nil if the total is unknown.
   private var parts: (percent: Int, share: Double, left: String)? {
     guard let total, total > 0 else { return nil }
     let share = min(Double(done) / Double(total), 1)
@@ -121,7 +121,7 @@ private struct ProgressText {
     return (Int(share * 100), share, left)
   }
 
-  /// A time that is only guessed.
+  /// Formats an estimated duration.
   private static func span(_ seconds: Double) -> String {
     switch seconds {
     case ..<60: "\(Int(seconds.rounded(.up))) s"
@@ -131,13 +131,13 @@ private struct ProgressText {
     }
   }
 
-  /// For a log.
+  /// A line for a log.
   var line: String {
     guard let parts else { return "\(title): \(amount), \(speed())" }
     return "\(title): \(parts.percent) %, \(speed()), \(parts.left) left"
   }
 
-  /// At most a column less than the terminal has, because a full line may wrap. The bar gets what is left over.
+  /// At most a column less than the terminal's width, because a full line may wrap. The bar gets the remaining space.
   func bar(width: Int) -> String {
     let room = width - 1
     guard let parts else { return Text.cut("\(title) \(amount)  \(speed())", room) }

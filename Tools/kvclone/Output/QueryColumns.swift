@@ -1,10 +1,9 @@
 import ArgumentParser
 import KVClone
 
-/// The values that `query --select` asks for: expressions with commas between, each with a name of its own or called as it is
-/// written.
+/// The values of `query --select`: expressions separated by commas, each with its own name or named by its text.
 enum QueryColumns {
-  /// - Parameter option: what an error calls the text.
+  /// - Parameter option: the name of the text in errors.
   static func parse(_ text: String, _ option: String, _ entity: String) throws -> [ExpressionDescription] {
     var columns: [ExpressionDescription] = []
     for part in split(text) {
@@ -24,8 +23,8 @@ enum QueryColumns {
     return columns
   }
 
-  /// The error that a format cannot be read. A constant that is no value of a type is no wrong usage: it ends the
-  /// command as the same constant does where it is compared with a property.
+  /// The error for an invalid format. An invalid constant is not a usage error: it ends the command like the same
+  /// constant in a comparison with a property.
   static func failure(_ error: QueryFormatError, _ place: String, _ entity: String) -> any Error {
     if error.kind == .invalidValue { return Failure("wrongType", "\(place), \(error)", entity: entity) }
     return ValidationError("\(place), \(error)")
@@ -33,14 +32,14 @@ enum QueryColumns {
 
   private static func description(_ name: String, _ format: String) throws(QueryFormatError) -> ExpressionDescription {
     if format == "@count" { return ExpressionDescription(name, .function(.count, [.`self`])) }
-    // Names may be words of the language, and then are no expression.
+    // Names may be keywords, and then are not expressions.
     if format.allSatisfy({ isOfName($0) || $0 == "." }) {
       return ExpressionDescription(name, ExpressionDescription(keyPath: format).expression)
     }
     return try ExpressionDescription(name, format: format)
   }
 
-  /// `total=sum:(price)` is called `total`; anything else is called as it is written.
+  /// `total=sum:(price)` is named `total`; others are named by their text.
   private static func named(_ text: String) -> (name: String, format: String) {
     guard let sign = text.firstIndex(of: "="), sign != text.startIndex, text[..<sign].allSatisfy(isOfName),
       text[text.index(after: sign)...].first != "="
@@ -52,7 +51,7 @@ enum QueryColumns {
     character.isLetter || character.isNumber || character == "_"
   }
 
-  /// The parts between commas that stand neither in parentheses nor in a text, without the spaces around them.
+  /// Splits at commas outside of parentheses and texts, and trims spaces.
   static func split(_ text: String) -> [String] {
     var parts: [String] = []
     var part = ""

@@ -1,22 +1,22 @@
 import Foundation
 
-/// Writes rows of texts, the first of which are the columns' names: as a table for people, or as CSV for programs.
+/// Writes rows of texts, the first of which are the column names: as a table, or as CSV.
 ///
-/// CSV is quoted as in RFC 4180, with line feeds as line ends, and tells nil from the empty text: nil is nothing between the
-/// commas, the empty text a pair of quotes. In a row of one column, nil would be an empty line, which readers skip: it is NULL
-/// without quotes there, and the text NULL has quotes.
+/// CSV is quoted as in RFC 4180, with line feeds as line ends, and distinguishes nil from the empty text: nil is
+/// nothing between the commas, the empty text a pair of quotes. In a row of one column, nil would be an empty line,
+/// which parsers skip: it is NULL without quotes there, and the text NULL has quotes.
 struct RowWriter {
-  /// How many rows decide how wide a table's columns are.
+  /// The number of rows that determine the widths of a table's columns.
   private static let sampleSize = 200
   private static let maximumWidth = 40
 
-  /// What a column keeps on a narrow terminal.
+  /// The minimum width of a column on a narrow terminal.
   private static let minimumWidth = 6
 
   private let output: Output
-  /// How wide the terminal is; nil where the rows go elsewhere, and are as long as they are.
+  /// The terminal's width; nil for other outputs, whose rows have any length.
   private let room = Terminal.width(ofDescriptor: 1)
-  /// Rows that wait until there are enough to decide about widths; nil once that is done, and for CSV.
+  /// Rows that wait for the widths to be determined; nil after that, and for CSV.
   private var waiting: [[String?]]?
   private var widths: [Int]?
 
@@ -32,7 +32,7 @@ struct RowWriter {
     if waiting?.count ?? 0 > Self.sampleSize { try end() }
   }
 
-  /// Writes the rows that wait.
+  /// Writes the waiting rows.
   mutating func end() throws {
     guard let rows = waiting else { return }
     waiting = nil
@@ -47,7 +47,7 @@ struct RowWriter {
     self.widths = widths
   }
 
-  /// Takes from the widest columns, the names of objects in the first one last, until a row fits.
+  /// Shrinks the widest columns, and last the object names in the first one, until a row fits.
   private static func fit(_ widths: inout [Int], into room: Int) {
     var excess = widths.reduce(0, +) + 2 * (widths.count - 1) - room
     while excess > 0 {
@@ -65,7 +65,7 @@ struct RowWriter {
       line += index == 0 ? shown : "  " + shown
       if index + 1 < cells.count { line += String(repeating: " ", count: max(0, widths[index] - shown.count)) }
     }
-    // Many columns do not fit at their narrowest.
+    // Many columns do not fit even at their minimum widths.
     return room.map { Text.cut(line, $0) } ?? line
   }
 
@@ -76,9 +76,9 @@ struct RowWriter {
     return cells.map { $0.map { csv($0) } ?? "" }.joined(separator: ",")
   }
 
-  /// What has a comma, a quote or a line's end in it stands between quotes, and so does the empty text.
+  /// Quotes texts that contain a comma, a quote or a line end, and the empty text.
   ///
-  /// By bytes: a combining mark makes one character with the comma or the quote before it.
+  /// Compares bytes: a combining mark makes one character with the comma or the quote before it.
   private static func csv(_ text: String, isQuoted: Bool = false) -> String {
     let quote = UInt8(ascii: "\"")
     let special = [quote, UInt8(ascii: ","), UInt8(ascii: "\n"), UInt8(ascii: "\r")]

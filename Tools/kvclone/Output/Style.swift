@@ -1,10 +1,10 @@
 import Foundation
 
-/// Colours for terminals; plain text everywhere else.
+/// Colours on terminals; plain text everywhere else.
 struct Style {
   let isColored: Bool
 
-  /// - Parameter isFile: The text goes into a file, which has no colours.
+  /// - Parameter isFile: Whether the text is written to a file, which has no colours.
   init(_ global: GlobalOptions, isFile: Bool = false) {
     let environment = ProcessInfo.processInfo.environment
     let isRefused = global.noColor || !(environment["NO_COLOR"] ?? "").isEmpty || environment["TERM"] == "dumb"

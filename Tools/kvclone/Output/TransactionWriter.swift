@@ -1,7 +1,7 @@
 import Foundation
 import KVClone
 
-/// Writes transactions of the history, a line or a JSON object each, in memory that does not grow with what they changed.
+/// Writes transactions of the history, a line or a JSON object each, in memory that does not grow with the transaction.
 struct TransactionWriter {
   private let output = Output()
   private let isJSON: Bool
@@ -13,7 +13,7 @@ struct TransactionWriter {
     self.withObjects = withObjects
   }
 
-  /// Begins the document that a list is.
+  /// Begins the document of a list.
   mutating func beginList() throws {
     guard isJSON else { return }
     json.beginObject()
@@ -21,7 +21,7 @@ struct TransactionWriter {
     json.beginArray()
   }
 
-  /// Ends it with the place behind the last commit.
+  /// Ends it with the token after the last commit.
   mutating func endList(_ token: HistoryToken) throws {
     if isJSON {
       json.endArray()
@@ -38,8 +38,8 @@ struct TransactionWriter {
     isJSON ? try writeJSON(transaction, reader) : try writeText(transaction, reader)
   }
 
-  /// Formats a transaction by itself. What is returned is still to be written, outside of the read transaction: a slow reader of
-  /// stdout would keep it open, and its pages from being used again. Of more than 64 KiB, the rest is returned.
+  /// Formats a single transaction. The caller writes the result outside of the read transaction: a slow reader of
+  /// stdout would keep it open, and its pages from being reused. Beyond 64 KiB, only the rest is returned.
   mutating func text(of transaction: HistoryTransaction, _ reader: borrowing ReadTransaction) throws -> [UInt8] {
     try write(transaction, reader)
     if isJSON {

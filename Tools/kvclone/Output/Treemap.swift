@@ -1,7 +1,7 @@
-/// Divides a rectangle into others, each as large as its number says, and as near to squares as they can be.
+/// Divides a rectangle into others with given areas, as square as possible.
 ///
-/// Bruls, Huizing and van Wijk, Squarified Treemaps (2000): rows are filled along the shorter side as long as that makes the
-/// worst of them squarer. The rectangles tile the area: neighbours have the same edge, to the last bit.
+/// Bruls, Huizing and van Wijk, Squarified Treemaps (2000): rows are filled along the shorter side while that makes the
+/// worst of them squarer. The rectangles tile the area: neighbours share the same edge, to the last bit.
 enum Treemap {
   struct Rectangle: Equatable {
     var left: Double
@@ -14,7 +14,7 @@ enum Treemap {
   }
 
   /// - Parameter sizes: descending, none negative.
-  /// - Returns: the rectangles in their order.
+  /// - Returns: the rectangles in the order of the sizes.
   static func layout(_ sizes: [Double], in area: Rectangle) -> [Rectangle] {
     var rest = area
     var restSize = sizes.reduce(0, +)
@@ -41,7 +41,7 @@ enum Treemap {
     return found
   }
 
-  /// The worst ratio of sides in a row whose largest and smallest are given.
+  /// The worst aspect ratio in a row with this largest and smallest size.
   private static func worst(_ largest: Double, _ smallest: Double, _ sum: Double, _ side: Double, _ scale: Double)
     -> Double
   {
@@ -51,7 +51,7 @@ enum Treemap {
     return max(square * largest * scale / (area * area), area * area / (square * smallest * scale))
   }
 
-  /// Cuts a row off what is left.
+  /// Cuts a row from the remaining area.
   private static func place(
     _ sizes: ArraySlice<Double>, _ sum: Double, isLast: Bool, _ restSize: Double, _ rest: inout Rectangle,
     _ found: inout [Rectangle]

@@ -1,7 +1,7 @@
 import Foundation
 import KVClone
 
-/// Values for people: short, one line.
+/// Values as text: short, one line.
 enum ValueText {
   static func describe(_ value: AttributeValue) -> String {
     switch value {
@@ -22,7 +22,7 @@ enum ValueText {
     }
   }
 
-  /// A value in a table, or in CSV, which programs read, and where quotes are the format's own.
+  /// A value in a table, or in CSV, where quotes are the format's own.
   static func cell(_ value: AttributeValue, isPlain: Bool) -> String {
     switch value {
     case .string(let text) where isPlain, .uri(let text) where isPlain: text
@@ -30,7 +30,7 @@ enum ValueText {
     }
   }
 
-  /// The properties of an object that have a value, by name.
+  /// The non-nil properties of an object, by name.
   static func properties<T: ObjectReading & ~Copyable>(
     of object: ManagedObject, _ model: ManagedObjectModel, _ transaction: borrowing T, memberLimit: Int
   ) throws -> [(name: String, text: String)] {

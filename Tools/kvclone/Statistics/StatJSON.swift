@@ -3,7 +3,7 @@ import KVClone
 import KVCloneOperations
 
 extension JSONWriter {
-  /// The document of `stat`; without the deep part what is cheap.
+  /// The document of `stat`; without the deep part, only what is cheap.
   mutating func statistics(_ statistics: StoreStatistics, deep: DeepStatistics?) {
     beginObject()
     member("store", statistics.uuid.uuidString)
@@ -104,7 +104,7 @@ extension JSONWriter {
     }
   }
 
-  /// The member `writer`: who holds the write lock, or null.
+  /// The member `writer`: the holder of the write lock, or null.
   mutating func writer(_ writer: WriteLockHolder?) {
     key("writer")
     guard let writer else { return null() }
@@ -118,7 +118,7 @@ extension JSONWriter {
     endObject()
   }
 
-  /// One reader, as `readers` lists it.
+  /// One reader, in the format of `readers`.
   mutating func reader(_ reader: ActiveReader) {
     beginObject()
     member("pid", Int(reader.processID))

@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-/// Statistics in the text format 0.0.4 of Prometheus: for each metric what it is, its type, and a line for each of its series.
+/// Statistics in Prometheus text format 0.0.4: for each metric its help, its type, and a line for each series.
 struct StatMetrics {
   private var text = ""
 
@@ -31,7 +31,7 @@ struct StatMetrics {
     series(name, [:], "\(value)")
   }
 
-  /// A metric of one label or two.
+  /// Writes a metric with one or two labels.
   private mutating func family<Element>(
     _ name: String, _ help: String, _ elements: [Element], _ labels: (Element) -> Labels,
     _ value: (Element) -> any BinaryInteger
@@ -41,7 +41,7 @@ struct StatMetrics {
     for element in elements { series(name, labels(element), "\(value(element))") }
   }
 
-  /// What the format asks of the values of labels.
+  /// Escapes the value of a label.
   static func escaped(_ text: String) -> String {
     text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
   }

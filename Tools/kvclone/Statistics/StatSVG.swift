@@ -2,17 +2,18 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-/// All bytes of a store as a treemap: a rectangle for each area, those of one kind beside each other and of one colour.
+/// All bytes of a store as a treemap: a rectangle for each area, those of one kind next to each other and of one
+/// colour.
 ///
-/// It has no script: what a rectangle is stands in it where there is room, and in its title, which viewers show under the
-/// pointer. The same numbers give the same text.
+/// Without scripts: a rectangle's label is inside if it fits, and in its title, which viewers show under the pointer.
+/// Equal statistics give equal text.
 struct StatSVG {
   private static let width = 960.0
   private static let mapTop = 44.0
   private static let mapHeight = 540.0
   private static let legendRow = 20.0
   private static let legendColumns = 4
-  /// Smaller parts of the whole are put together.
+  /// Smaller parts of the whole are combined.
   private static let smallest = 1.0 / 20_000
 
   private struct Tile {
@@ -83,7 +84,7 @@ struct StatSVG {
   }
 
   private func drawing(of tile: Tile, _ kind: SpaceUsage.Kind, _ place: Treemap.Rectangle) -> String {
-    // Edges are rounded, and not widths, so that neighbours still have the same.
+    // Rounds edges instead of widths, so that neighbours still share them.
     let (left, top) = (Self.rounded(place.left), Self.rounded(place.top))
     let (right, bottom) = (Self.rounded(place.right), Self.rounded(place.bottom))
     let sizes = "\(Text.binary(tile.byteCount)), \(Text.share(tile.byteCount, total))"
@@ -101,7 +102,7 @@ struct StatSVG {
     return svg + "</g>\n"
   }
 
-  /// The name, or what there is room for of it; nil where that would tell nothing.
+  /// The name, shortened to fit; nil if the rest would be meaningless.
   private static func fitting(_ name: String, _ kind: String, _ room: Int) -> String? {
     let full = "\(kind): \(name)"
     if full.count <= room { return full }
@@ -123,7 +124,7 @@ struct StatSVG {
 
   // MARK: Text
 
-  /// In hundredths.
+  /// To hundredths.
   private static func rounded(_ value: Double) -> Int { Int((value * 100).rounded()) }
 
   private static func text(_ hundredths: Int) -> String {
@@ -135,7 +136,7 @@ struct StatSVG {
       .replacing("\"", with: "&quot;")
   }
 
-  /// Light fills under dark text, and the other way round where the viewer is dark.
+  /// Light fills under dark text, and the reverse in dark mode.
   private static var style: String {
     var light = ""
     var dark = ""

@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-/// Statistics as text of at most 80 columns, as far as names allow.
+/// Statistics as text of at most 80 columns, if names are short enough.
 enum StatTable {
   static func text(_ statistics: StoreStatistics, _ style: Style) -> String {
     facts(statistics) + "\n" + tables(statistics, style)
@@ -177,7 +177,7 @@ enum StatTable {
   private static func count(_ number: UInt64) -> String { "\(number)" }
 }
 
-/// A table whose first column has names, and whose others are numbers at their right edge.
+/// A table with names in the first column, and right-aligned numbers in the others.
 struct TextTable {
   private static let width = 80
   private let headings: [String]
@@ -189,7 +189,7 @@ struct TextTable {
 
   mutating func add(_ name: String, _ cells: [String]) { rows.append([name] + cells) }
 
-  /// Names are cut where a line would be too long.
+  /// Truncates names in lines that would be too long.
   func text(_ style: Style) -> String {
     var widths = headings.indices.map { column in ([headings] + rows).map { $0[column].count }.max() ?? 0 }
     let others = widths.dropFirst().reduce(0) { $0 + $1 + 2 }
@@ -207,10 +207,10 @@ struct TextTable {
 }
 
 extension DeepStatistics {
-  /// Bytes of all pages.
+  /// The size of all pages in bytes.
   var total: UInt64 { spaceUsage.reduce(0) { $0 + $1.byteCount } }
 
-  /// What each kind of area takes, in their order.
+  /// The size of each kind of area, in their order.
   var sums: [(kind: SpaceUsage.Kind, sum: (count: UInt64, byteCount: UInt64))] {
     SpaceUsage.Kind.allCases.compactMap { kind in
       let areas = spaceUsage.filter { $0.kind == kind }
@@ -221,7 +221,7 @@ extension DeepStatistics {
 }
 
 extension SpaceUsage.Kind {
-  /// For people.
+  /// The displayed name.
   var title: String {
     switch self {
     case .objects: "objects"

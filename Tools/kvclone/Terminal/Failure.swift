@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import KVClone
 
-/// What the tool ends with when a command cannot be done: an exit code and one line.
+/// The failure of a command: an exit code and one line.
 struct Failure: Error {
   enum Code {
     static let failure: Int32 = 1
@@ -22,9 +22,9 @@ struct Failure: Error {
   var property: String?
   var object: String?
   var line: Int?
-  /// Swift for a mapping model that would do a migration that was refused.
+  /// Swift source of a mapping model for a refused migration.
   var mappingSkeleton: String?
-  /// What there is to choose from instead: a line for each.
+  /// The available alternatives: a line for each.
   var choices: [String] = []
   let message: String
 
@@ -40,7 +40,7 @@ struct Failure: Error {
     self.object = object
   }
 
-  /// Wrong usage that only the command itself can see.
+  /// A usage error that only the command itself can detect.
   init(usage message: String) {
     self.init("usage", message, code: Code.usage)
   }
@@ -52,7 +52,7 @@ struct Failure: Error {
     self.init(SystemError(code: code).storeError(subject))
   }
 
-  /// What Foundation says of a file.
+  /// A file error of Foundation.
   ///
   /// - Parameter subject: what failed: "FILE cannot be written".
   init(file error: any Error, _ subject: String) {
@@ -80,7 +80,7 @@ struct Failure: Error {
         object: error.object)
       line = (error as? TransferError)?.line
     case let error as ModelFileError:
-      // The choices are written by themselves.
+      // The choices are written separately.
       let text = error.choices.isEmpty ? error.description : String(error.description.prefix { $0 != "\n" })
       let kind = error.modelError?.kind.rawValue ?? error.kind.rawValue
       self.init(kind, text, entity: error.entity, property: error.property)

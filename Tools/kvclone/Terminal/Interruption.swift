@@ -4,17 +4,17 @@ import KVClone
 import KVCloneOperations
 import Synchronization
 
-/// Ends the process with 130 on an interrupt, and leaves nothing half done.
+/// Ends the process with 130 on an interrupt, without leaving partial results.
 ///
-/// A store needs no help: an unfinished transaction is simply not there. Files that are still being written are removed
-/// first, and what must not be cut off is waited for.
+/// A store needs no cleanup: an unfinished transaction has no effect. Partial files are removed first, and
+/// uninterruptible work is completed.
 enum Interruption {
   private static let unfinished = Mutex<Set<String>>([])
   private static let steady = Mutex<Void>(())
   private static let load = LoadState()
-  /// What ends the running command, where that is done by the command itself; and the signal's exit code, once there was one.
+  /// The cancellation of the running command, if it ends itself; and the signal's exit code, after a signal.
   private static let cancellation = Mutex<(cancel: @Sendable () -> Void, code: Int32?)?>(nil)
-  /// Kept alive for the process's life; written once, before any command runs.
+  /// Retained for the process's life; written once, before any command runs.
   nonisolated(unsafe) private static var sources: [any DispatchSourceSignal] = []
 
   static func install(isJSON: Bool) {
@@ -32,9 +32,9 @@ enum Interruption {
       if state?.code == nil { state?.code = code }
       return state?.cancel
     }
-    // The command removes what it has begun, and ends the process.
+    // The command removes its partial results, and ends the process.
     if let cancel { return cancel() }
-    // No batch is committed from here on.
+    // No further batch is committed.
     load.whileNotCommitting { outcome in
       steady.withLock { _ in
         unfinished.withLock { paths in
@@ -49,16 +49,17 @@ enum Interruption {
     }
   }
 
-  /// Hears of the commits of a load, so that an interrupt can say what is in the store.
+  /// Records the commits of a load, so that an interrupt can report what is in the store.
   static func note(_ commit: LoadCommit) { load.note(commit) }
 
-  /// Runs something short that must not be cut off.
+  /// Runs something short that must not be interrupted.
   static func uninterrupted<R>(_ body: () throws -> R) rethrows -> R {
-    // The lock is taken for the signal's sake only: commands run on one thread.
+    // The lock is only for the signal handler: commands run on one thread.
     try steady.withLock { _ in try body() }
   }
 
-  /// Runs something long that can be cancelled, and then throws and leaves nothing: an interrupt cancels it.
+  /// Runs something long that can be cancelled, and then throws without leaving partial results: an interrupt cancels
+  /// it.
   static func cancelling<R>(_ cancel: @escaping @Sendable () -> Void, _ body: () throws -> R) throws -> R {
     cancellation.withLock { $0 = (cancel, nil) }
     defer { cancellation.withLock { $0 = nil } }
@@ -70,10 +71,11 @@ enum Interruption {
     }
   }
 
-  /// Writes a file that appears under its name only when it is complete. A link to a file stays one; a device or a pipe is written
-  /// as it is.
+  /// Writes a file that appears under its name only when it is complete. A link to a file is followed; a device or a
+  /// pipe is written directly.
   ///
-  /// - Parameter isForAll: others may read it, as far as the process's umask lets them: it has no values of the store.
+  /// - Parameter isForAll: whether others may read it, as far as the process's umask allows: it contains no values of
+  ///   the store.
   static func writeFile(_ path: String, isForAll: Bool = false, _ body: (FileHandle) throws -> Void) throws {
     var status = stat()
     var target = path
@@ -112,7 +114,7 @@ enum Interruption {
     return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
   }
 
-  /// Names the file in errors of writing it.
+  /// Adds the file to errors of writing it.
   private static func writing(_ path: String, _ body: () throws -> Void) throws {
     do {
       try body()
@@ -130,7 +132,7 @@ enum Interruption {
   }
 }
 
-/// What a load has committed. While a commit is under way nobody knows, and who asks has to wait for its end.
+/// The commits of a load. While a commit is in progress its outcome is unknown, and readers wait for its end.
 private final class LoadState: Sendable {
   private struct State {
     var isCommitting = false
@@ -149,7 +151,7 @@ private final class LoadState: Sendable {
     }
   }
 
-  /// Calls `body` with what an interrupt is to say, once no commit is under way. None begins before it returns.
+  /// Calls `body` with the message for an interrupt, once no commit is in progress. None begins before it returns.
   func whileNotCommitting(_ body: (String) -> Void) {
     while true {
       let isDone = state.withLock { state in

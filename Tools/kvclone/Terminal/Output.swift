@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import Synchronization
 
-/// Results go here, in large pieces; nothing is lost silently when stdout is a full disk.
+/// The buffered output of results; a full disk at stdout is an error.
 final class Output {
   private static let flushSize = 1 << 16
   private var bytes: [UInt8] = []
@@ -16,9 +16,9 @@ final class Output {
     try write(text + "\n")
   }
 
-  /// A sentence, on several lines where a terminal is narrower.
+  /// Writes a sentence, wrapped to the terminal's width.
   ///
-  /// - Parameter hanging: by how much lines after the first are indented more than that.
+  /// - Parameter hanging: the additional indentation of lines after the first.
   func paragraph(_ text: String, hanging: Int = 2) throws {
     try line(Text.folded(text, to: Terminal.width(ofDescriptor: 1), hanging: hanging))
   }
@@ -33,13 +33,13 @@ final class Output {
     bytes.removeAll(keepingCapacity: true)
   }
 
-  /// Hands over what is buffered, to be written elsewhere.
+  /// Returns the buffered output, to be written elsewhere.
   func takeBuffered() -> [UInt8] {
     defer { bytes = [] }
     return bytes
   }
 
-  /// Writes one JSON document with its line feed.
+  /// Writes one JSON document and a line feed.
   func json(_ body: (inout JSONWriter) throws -> Void) throws {
     var writer = JSONWriter()
     try body(&writer)
@@ -49,10 +49,10 @@ final class Output {
   }
 }
 
-/// Everything that is not a result.
+/// All output that is not a result.
 enum StandardError {
   private static let eraseLine = "\r\u{1B}[K"
-  /// Whether the last line on the terminal is a bar, which the next text takes the place of.
+  /// Whether the last line on the terminal is a progress bar, which the next text replaces.
   private static let isBarShown = Mutex(false)
 
   static func write(_ text: String) {
@@ -62,20 +62,20 @@ enum StandardError {
     }
   }
 
-  /// Writes a line of progress, unless whatever reads standard error is slow: the write lock may be held, and is not to wait
-  /// for a terminal.
+  /// Writes a line of progress, unless the reader of standard error is slow: the write lock may be held, and must not
+  /// wait for a terminal.
   static func offer(_ text: String) {
     if isReady { write(text) }
   }
 
-  /// Whether a short text can be written without waiting. A pipe is ready when it has room for 4,096 bytes; a terminal that was
-  /// stopped, by Control-S for example, is not.
+  /// Whether a short text can be written without waiting. A pipe is ready when it has space for 4,096 bytes; a terminal
+  /// that was stopped, by Control-S for example, is not.
   private static var isReady: Bool {
     var request = pollfd(fd: 2, events: Int16(POLLOUT), revents: 0)
     return poll(&request, 1, 0) == 1 && Int32(request.revents) & POLLOUT != 0
   }
 
-  /// Writes the process's last words, and ends it: what another thread still has to show does not come after them.
+  /// Writes a last message, and ends the process: no output of another thread follows.
   static func end(_ text: String, code: Int32) -> Never {
     isBarShown.withLock { isShown in
       put(isShown ? eraseLine + text : text)
@@ -83,7 +83,7 @@ enum StandardError {
     }
   }
 
-  /// Shows a bar in place of the one before; an empty one takes it away. A bar that cannot be written at once is left out.
+  /// Replaces the progress bar; an empty text removes it. A bar that cannot be written immediately is omitted.
   static func writeBar(_ text: String) {
     if !text.isEmpty, !isReady { return }
     isBarShown.withLock { isShown in
@@ -98,7 +98,7 @@ enum StandardError {
   }
 }
 
-/// Numbers for people.
+/// Formatting of numbers.
 enum Text {
   /// `4.7 MB`, in powers of ten; exact below 1,000.
   static func bytes(_ count: UInt64) -> String {
@@ -129,7 +129,7 @@ enum Text {
     text.count >= width ? text : text + String(repeating: " ", count: width - text.count)
   }
 
-  /// Broken at spaces into lines that fit; what follows the first is indented by `hanging` more. A longer word stays whole.
+  /// Wraps at spaces; lines after the first are indented by `hanging` more. A longer word is not split.
   static func folded(_ text: String, to width: Int?, hanging: Int = 2) -> String {
     guard let width, text.count > width else { return text }
     let indentation = String(text.prefix { $0 == " " })
@@ -148,7 +148,7 @@ enum Text {
     return (lines + [line]).joined(separator: "\n")
   }
 
-  /// Cut to a width, with a sign that it was.
+  /// Truncates to a width, with an ellipsis.
   static func cut(_ text: String, _ width: Int) -> String {
     text.count <= width ? text : text.prefix(max(width - 1, 0)) + "…"
   }

@@ -5,7 +5,7 @@ enum StandardInput {
   /// Written once, before any command runs.
   nonisolated(unsafe) private static var wasClosed = false
 
-  /// Keeps the three standard descriptors from becoming files that this process opens. Call it before anything else.
+  /// Prevents files from getting the numbers of the three standard descriptors. Call before anything else.
   static func prepare() {
     wasClosed = fcntl(0, F_GETFD) == -1 && errno == EBADF
     StandardOutput.prepare()
@@ -14,7 +14,7 @@ enum StandardInput {
     }
   }
 
-  /// Refuses to begin without the descriptors that the handling of signals needs: without them the process would crash.
+  /// Fails if descriptors are missing that signal handling needs: without them the process would crash.
   static func requireDescriptors() throws {
     let copies = (0..<2).map { _ in fcntl(0, F_DUPFD_CLOEXEC, 3) }
     let code = errno
@@ -24,7 +24,7 @@ enum StandardInput {
     }
   }
 
-  /// Says what is wrong with standard input while nothing has begun.
+  /// Checks standard input before work begins.
   static func check() throws {
     if wasClosed {
       throw Failure("io", "standard input is closed; redirect a file into it, pipe one, or name the file")
@@ -41,10 +41,11 @@ enum StandardInput {
     return fstat(0, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
   }
 
-  /// A pipe delivers at most so many bytes at a time.
+  /// The maximum read from a pipe.
   private static let pieceSize = 64 << 10
 
-  /// Appends the next bytes, at most 64 KiB; false at the end. It waits for some, but not for more than there are.
+  /// Appends the next bytes, at most 64 KiB; returns false at the end. Waits for some, but not for more than are
+  /// available.
   static func append(to buffer: inout [UInt8]) throws -> Bool {
     try withUnsafeTemporaryAllocation(byteCount: pieceSize, alignment: 16) { bytes in
       let count = try read(bytes)
@@ -53,15 +54,14 @@ enum StandardInput {
     }
   }
 
-  /// The next bytes, at most a MiB; nil at the end. It waits for some, but not for more than there are: what came is
-  /// used at once.
+  /// The next bytes, at most a MiB; nil at the end. Waits for some, but not for more than are available.
   static func next() throws -> Data? {
     var bytes = Data(count: 1 << 20)
     let count = try bytes.withUnsafeMutableBytes { try read($0) }
     return count == 0 ? nil : bytes.prefix(count)
   }
 
-  /// Fills a buffer from its beginning; returns how many bytes there were, 0 at the end.
+  /// Reads to the start of a buffer; returns the number of bytes, 0 at the end.
   private static func read(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     while true {
       let count = Foundation.read(0, buffer.baseAddress, buffer.count)

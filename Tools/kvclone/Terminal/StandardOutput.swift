@@ -2,18 +2,18 @@ import Foundation
 import KVClone
 import Synchronization
 
-/// Standard output as a sink of bytes: what cannot be written is an error, also where the descriptor was closed from the start.
+/// Standard output as a sink of bytes: a failed write is an error, even if the descriptor was closed from the start.
 enum StandardOutput {
   /// Written once, before any command runs.
   nonisolated(unsafe) private static var wasClosed = false
   private static let hasWritten = Mutex(false)
 
-  /// Notes whether there is a standard output. Call it before the descriptor is filled.
+  /// Records whether there is a standard output. Call before the descriptor is reused.
   static func prepare() {
     wasClosed = fcntl(1, F_GETFD) == -1 && errno == EBADF
   }
 
-  /// Refuses a closed standard output, for commands that would wait before they write.
+  /// Rejects a closed standard output, for commands that wait before they write.
   static func requireOpen() throws {
     if wasClosed {
       throw Failure(
@@ -23,7 +23,7 @@ enum StandardOutput {
     }
   }
 
-  /// Writes all bytes. A reader that has ended ends this process by SIGPIPE, without a word.
+  /// Writes all bytes. If the reader has ended, SIGPIPE ends this process silently.
   static func write(_ bytes: [UInt8]) throws {
     if bytes.isEmpty { return }
     try requireOpen()
@@ -39,7 +39,7 @@ enum StandardOutput {
       switch code {
       case EINTR: continue
       case EAGAIN:
-        // A parent may have made the pipe or the terminal non-blocking for itself.
+        // A parent may have made the pipe or the terminal non-blocking.
         var wait = pollfd(fd: 1, events: Int16(POLLOUT), revents: 0)
         _ = poll(&wait, 1, -1)
       default: throw failure(code)
@@ -47,7 +47,7 @@ enum StandardOutput {
     }
   }
 
-  /// Closes standard output where something was written to it: a quota and a network file system report errors only then.
+  /// Closes standard output if anything was written: quotas and network file systems report errors only then.
   static func finish() throws {
     if !hasWritten.withLock({ $0 }) { return }
     if close(1) != 0, errno != EBADF, errno != EINTR { throw failure(errno) }

@@ -52,7 +52,7 @@ struct DemoReport {
     return row.rule.isEmpty ? "\(source)  \(copy)" : "\(source)  \(copy)  \(style.cyan(row.rule))"
   }
 
-  /// What the model's userInfo and its inverses say, in the order of the trees.
+  /// The rules in the model's userInfo and of its inverses, in the order of the trees.
   private static let rules: [(rule: String, property: String, effect: String)] = [
     ("R16 rebuild=uuid", "Project.id", "a new UUID"),
     ("R16 rebuild=now", "Project.created", "the time of the clone"),
@@ -101,7 +101,7 @@ struct DemoReport {
   }
 }
 
-/// What was measured.
+/// The measurements.
 struct DemoFacts {
   let path: String
   var insertSeconds = 0.0

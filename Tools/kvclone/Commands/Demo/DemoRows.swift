@@ -1,11 +1,11 @@
 import KVClone
 
-/// The two trees side by side, one row for what stands at the same place in both.
+/// The two trees as rows, one for each pair of corresponding nodes.
 enum DemoRows {
   struct Row {
     let source: String
     let clone: String
-    /// The rule that made the difference, or the likeness.
+    /// The rule that caused the difference, or the equality.
     let rule: String
     let isDifferent: Bool
   }
@@ -69,7 +69,7 @@ enum DemoRows {
     return "\(object.name) \"\(title)\""
   }
 
-  /// UUIDs by their first digits; they only have to be told apart.
+  /// UUIDs are shortened to their first digits, which distinguish them.
   private static func text(_ object: ManagedObject, _ attribute: String) throws -> String {
     guard let value = try object.value(attribute) else { return "(empty)" }
     if case .uuid(let uuid) = value { return "\(uuid.uuidString.prefix(13))…" }

@@ -69,7 +69,7 @@ extension ModelCommand {
       try report(files, written)
     }
 
-    /// Writes a file that is not there, or not the same; whether it did.
+    /// Writes a file if it does not exist or differs; returns whether it did.
     private func write(_ file: GeneratedFile, into folder: URL) throws -> Bool {
       let url = folder.appendingPathComponent(file.name)
       let data = Data(file.text.utf8)

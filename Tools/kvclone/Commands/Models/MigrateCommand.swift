@@ -90,7 +90,7 @@ struct MigrateCommand: ToolCommand {
     }
   }
 
-  /// Holds a mapping model against its two versions, where the bundle has them: an error then names the file.
+  /// Checks a mapping model against its two versions, if the bundle has them, so that an error names the file.
   private func requireFitting(_ mapping: MappingModel, _ path: String, _ versions: [ManagedObjectModel]) throws {
     guard let from = versions.first(where: { $0.versionIdentifier == mapping.sourceVersionName }),
       let to = versions.first(where: { $0.versionIdentifier == mapping.destinationVersionName })
@@ -102,7 +102,7 @@ struct MigrateCommand: ToolCommand {
     }
   }
 
-  /// Writes the source of mapping models for the steps that are refused.
+  /// Prints the source of mapping models for the refused steps.
   private func tellSkeleton(of plan: MigrationPlan) throws {
     guard let skeleton = plan.mappingSkeleton else { return }
     let output = Output()
@@ -172,7 +172,7 @@ struct MigrateCommand: ToolCommand {
 }
 
 extension MigrationPlan {
-  /// The mapping models for all steps that are refused, as source; nil where none is.
+  /// The source of mapping models for all refused steps; nil if there are none.
   fileprivate var mappingSkeleton: String? {
     let skeletons = steps.compactMap(\.mappingSkeleton)
     return skeletons.isEmpty ? nil : skeletons.joined(separator: "\n")
@@ -180,7 +180,7 @@ extension MigrationPlan {
 }
 
 extension MigrationPlan.Step {
-  /// What is removed, what the model may have meant otherwise, and another way where the step is refused.
+  /// The removals, possible renames, and the alternative to a refused step.
   fileprivate var notes: [String] {
     var notes = removals.map { removal in
       "removes \(removal.entity) (\(Text.count(removal.objectCount, "object")))"
@@ -199,7 +199,7 @@ extension MigrationPlan.Step {
     return notes
   }
 
-  /// What is done, in a few words.
+  /// The work in a few words.
   fileprivate var summary: String {
     switch kind {
     case .metadata: "no object changes"

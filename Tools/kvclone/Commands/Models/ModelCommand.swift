@@ -88,14 +88,14 @@ struct ModelCommand: ParsableCommand {
           let parts = [warning.file ?? path, place, warning.message].filter { !$0.isEmpty }
           try output.line(parts.joined(separator: ": "))
         }
-        // The first error is what the command ends with; the others must not stay unsaid.
+        // The command ends with the first error; print the others.
         for error in findings.errors.dropFirst() { try output.line("error: \(error.description)") }
         try output.flush()
       }
       if let error = findings.errors.first { throw error }
     }
 
-    /// What there is to be said of the current version as one that follows another.
+    /// Warnings about the current version as the successor of another one.
     private func versionWarnings() throws -> [ModelWarning] {
       guard let wanted = try modelVersion ?? ManagedObjectModel.modelVersions(at: path).current
       else { return [] }
@@ -110,8 +110,7 @@ struct ModelCommand: ParsableCommand {
     }
   }
 
-  /// What an examination of several versions found. Warnings about the bundle itself come with each of them, and count
-  /// once.
+  /// The findings about several versions. Warnings about the bundle itself are found with each of them, and count once.
   private struct Findings {
     var errors: [ModelFileError] = []
     private(set) var warnings: [ModelWarning] = []

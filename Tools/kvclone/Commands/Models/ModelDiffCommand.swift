@@ -55,7 +55,7 @@ struct ModelDiffCommand: ToolCommand {
     if tellsByCode, !difference.isEmpty { throw ExitCode(Failure.Code.different) }
   }
 
-  /// The versions of the bundle that a path names or lies in; none for a store or a single version.
+  /// The versions of the bundle that a path names or is in; empty for a store or a single version.
   private static func versions(around path: String) throws -> [ManagedObjectModel] {
     let folder = URL(fileURLWithPath: path)
     let bundle = [folder, folder.deletingLastPathComponent()].first { $0.pathExtension == "xcdatamodeld" }
@@ -76,7 +76,7 @@ struct ModelDiffCommand: ToolCommand {
 }
 
 extension ModelDifference.Change {
-  /// A line as `model diff` writes it.
+  /// A line of `model diff`.
   var line: String {
     let place = property.map { "\(entity).\($0)" } ?? entity
     switch kind {
@@ -84,7 +84,7 @@ extension ModelDifference.Change {
     case .removed: return "- \(place)"
     case .renamed: return "R \(place)  was \(formerName ?? "")"
     case .changed:
-      // Values that are told by nothing but that they differ.
+      // The values are not shown, only that they differ.
       if old == "…" { return "M \(place)  \(aspect ?? "")" }
       return "M \(place)  \(aspect ?? "") \(old ?? "none") → \(new ?? "none")"
     }

@@ -84,7 +84,7 @@ struct BlobCommand: ParsableCommand {
       if file == "-" { try StandardInput.check() }
       let store = try global.openStore(isReadOnly: false)
       defer { store.close() }
-      // Only now: what belongs to the store is known while it is open.
+      // After the store is open: its files are known only then.
       let source = try source()
       let size = try source.isFile ? write(source.next, store) : stage(source.next, store)
       if global.json { try BlobCommand.report(id, attribute, size) }
@@ -104,9 +104,9 @@ struct BlobCommand: ParsableCommand {
       return size
     }
 
-    /// A pipe may be slow, or wait for somebody: its bytes are staged, and nobody else has to wait for them.
+    /// A pipe may be slow, or wait for a user: its bytes are staged without blocking other writers.
     private func stage(_ next: () throws -> Data?, _ store: ObjectStore) throws -> UInt64 {
-      // Wrong names show before the first byte is asked for.
+      // Detects wrong names before reading the input.
       let object = try store.read { transaction in
         let object = try transaction.objectID(named: id)
         try transaction.checkIsBinary(object, attribute)
@@ -121,7 +121,7 @@ struct BlobCommand: ParsableCommand {
 
     /// Returns the next bytes at each call, nil at the end.
     ///
-    /// - Returns: also whether they come from a regular file. It is as fast as the disk, so it may be read in a transaction.
+    /// - Returns: also whether they come from a regular file, which is fast enough to be read in a transaction.
     private func source() throws -> (isFile: Bool, next: () throws -> Data?) {
       if file == "-" { return (StandardInput.isRegularFile, StandardInput.next) }
       let (handle, file) = (try TransferFiles.open(file, file), file)

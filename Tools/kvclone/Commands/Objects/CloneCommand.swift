@@ -216,7 +216,7 @@ struct CloneCommand: ToolCommand {
     }
   }
 
-  /// The store to clone into, where it is another one.
+  /// The destination store, if it is another one.
   private func destination(beside store: ObjectStore) throws -> ObjectStore? {
     guard let into else { return nil }
     do throws(StoreError) {
@@ -227,18 +227,18 @@ struct CloneCommand: ToolCommand {
           "invalidDestination",
           "\(into) is not a store; create one there with `kvclone init`, or correct the path of --into")
       }
-      // By whatever path, it is the store that is cloned from: the library says what to do instead.
+      // The path leads to the source store: the library reports what to do instead.
       guard error.kind == .alreadyOpen else { throw error }
       return store
     }
   }
 
-  /// The objects that are named. A call that is repeated with its key may name what was deleted since.
+  /// The named objects. A call that is repeated with its key may name objects that were deleted since.
   private func roots(_ transaction: borrowing ReadTransaction) throws -> [ObjectID] {
     try transaction.objectIDs(named: ids, includesDeleted: idempotencyKey != nil)
   }
 
-  /// Shows how far the clone has come, and lets an interrupt know whether it is being committed.
+  /// Shows the progress of the clone, and tells the interrupt handler whether it is being committed.
   private func watch(_ options: inout CloneOptions) -> ProgressBar {
     let bar = ProgressBar("clone", unit: "objects", total: nil, global)
     let global = global
@@ -258,7 +258,7 @@ struct CloneCommand: ToolCommand {
     return bar
   }
 
-  /// The roots as they are called, whichever way they were named.
+  /// The roots as `Entity/serial`, in whatever form they were named.
   private func rootNames(_ ids: [ObjectID], _ store: ObjectStore, _ snapshot: Snapshot?) throws -> [String] {
     guard let snapshot else { return try names(ids, store) }
     return try snapshot.read { transaction in
@@ -336,7 +336,7 @@ struct CloneCommand: ToolCommand {
 }
 
 extension CloneUserInfoKeys {
-  /// Gives one role another key; false if there is no such role.
+  /// Renames the key of one role; returns false if there is no such role.
   fileprivate mutating func rename(role: String, to key: String) -> Bool {
     switch role {
     case "exclude": exclude = key

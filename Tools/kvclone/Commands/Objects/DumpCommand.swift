@@ -53,7 +53,7 @@ struct DumpCommand: ToolCommand {
       options.roots = try past.map { try $0.read(ids) } ?? (try store.read(ids))
     }
     if let blobs {
-      // The path that the text names depends on where links lead.
+      // The path in the text depends on where links lead.
       try TransferFiles.prepareDirectory(blobs)
       options.blobsDirectory = blobs
       options.blobsPath = DumpCommand.path(to: blobs)
@@ -70,8 +70,8 @@ struct DumpCommand: ToolCommand {
     global.detail("dumped \(Text.count(result.objectCount, "object"))")
   }
 
-  /// The path from where the text goes to the blobs: from the directory of the file that stdout is, else from the
-  /// working directory, else from the directory that the blobs' directory is in, where the text is best put.
+  /// The path from the text to the blobs: from the directory of the file at stdout, else from the working directory,
+  /// else from the parent of the blobs' directory, which is the best place for the text.
   private static func path(to directory: String) -> String {
     let manager = FileManager.default
     let target = resolved(directory)

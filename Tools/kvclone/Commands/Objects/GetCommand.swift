@@ -17,7 +17,7 @@ struct GetCommand: ToolCommand {
   var depth = 0
 
   func validate() throws {
-    // Each step nests the document by two levels, and readers give up somewhere.
+    // Each step nests the document by two levels, and parsers limit the depth.
     if !(0...20).contains(depth) { throw ValidationError("--depth needs a number from 0 to 20") }
   }
 
@@ -34,7 +34,7 @@ struct GetCommand: ToolCommand {
   }
 }
 
-/// An object and what it is linked to, each one once: where it is nearest to the root.
+/// An object and its linked objects, each once, nearest to the root.
 private struct ObjectTree {
   private let model: ManagedObjectModel
   private let output: Output
@@ -61,7 +61,7 @@ private struct ObjectTree {
     }
   }
 
-  /// By object, the objects that are shown below it: breadth first, so that each is as high as it can be.
+  /// By object, the objects that are shown below it: breadth first, so that each is as near to the root as possible.
   private func children<T: ObjectReading & ~Copyable>(
     of root: ObjectID, depth: Int, _ transaction: borrowing T
   ) throws -> [ObjectID: [ObjectID]] {

@@ -40,7 +40,7 @@ struct HistoryCommand: ToolCommand {
   @Flag(name: .customLong("off"), help: "Stop recording, and delete the history.")
   var turnsOff = false
 
-  /// Up to where history is purged.
+  /// The end of a purge.
   enum Limit {
     case date(Date)
     case token(HistoryToken)
@@ -132,7 +132,7 @@ struct HistoryCommand: ToolCommand {
 }
 
 extension HistoryToken {
-  /// Reads a token of the command line.
+  /// Parses a token of the command line.
   static func parse(_ text: String) throws -> HistoryToken {
     guard let token = HistoryToken(text) else {
       throw ValidationError("a token has the form STORE-UUID:commit; copy it from the output of `history`")

@@ -37,7 +37,7 @@ struct ListCommand: ToolCommand {
         writer.json.beginArray()
       }
       var count = 0
-      // Asked even for a limit of 0, because an unknown entity is an error then too.
+      // Also for a limit of 0, so that an unknown entity is an error.
       try transaction.forEachObject(of: entity) { object in
         if count == limit { return false }
         count += 1

@@ -92,8 +92,8 @@ struct LoadCommand: ToolCommand {
   }
 }
 
-/// Shows how far a load has come. Of input that is spooled as a whole, the spooling is a phase of its own, after which
-/// its length is known; batches take turns too fast for that, so one line counts what was received.
+/// Shows the progress of a load. Spooling the whole input is a phase of its own, after which its length is known;
+/// batches alternate too fast for that, so one line counts what was received.
 private final class LoadProgress: Sendable {
   let bar: ProgressBar
   private let isBatched: Bool

@@ -85,7 +85,7 @@ struct QueryCommand: ToolCommand {
     do {
       _ = try request()
     } catch is Failure {
-      // No wrong usage: `run` ends with it.
+      // Not a usage error: `run` throws it.
     }
   }
 
@@ -126,7 +126,7 @@ struct QueryCommand: ToolCommand {
     return descriptors
   }
 
-  /// Takes `[cd]` and `[numeric]` off the end of a sort key.
+  /// Removes `[cd]` and `[numeric]` from the end of a sort key.
   private static func takeOptions(_ text: inout String) throws -> QueryComparison.Options {
     var options: QueryComparison.Options = []
     while let bracket = text.lastIndex(of: "["), text.hasSuffix("]") {
@@ -152,7 +152,7 @@ struct QueryCommand: ToolCommand {
     let output = Output()
     try store.read { transaction in
       if isExplanation { return try explain(try transaction.explain(request), output) }
-      // A limit of 0 is no result here, and no limit in a request.
+      // A limit of 0 means no results here, and no limit in a request.
       let isNothing = limit == 0
       if isCount {
         let count = try transaction.count(request)

@@ -1,6 +1,6 @@
 import KVClone
 
-/// Writes the values that `query --select` asked for, one result after the other.
+/// Writes the values of `query --select`, result by result.
 struct QueryDictionaryWriter {
   private let isJSON: Bool
   private let isPlain: Bool

@@ -1,7 +1,7 @@
 import KVClone
 import KVCloneOperations
 
-/// Writes the objects that a query found, one after the other.
+/// Writes the objects of a query, one by one.
 struct QueryResultWriter {
   private let format: QueryCommand.Format
   private let output: Output
@@ -9,7 +9,7 @@ struct QueryResultWriter {
   private var json: ObjectLineWriter
   private var rows: RowWriter
 
-  /// What stands in one column: the properties that every result has.
+  /// The content of a column: the common properties of all results.
   private enum Column {
     case attribute(AttributeDescription)
     case toOne(RelationshipDescription)
@@ -39,7 +39,7 @@ struct QueryResultWriter {
       json.json.key("objects")
       json.json.beginArray()
     case .csv, .table:
-      // Core Data's name for it, where the model has one of this name.
+      // Core Data's name for it, if the model has a property `id`.
       let isTaken = columns.contains { $0.name == "id" }
       try rows.write([isTaken ? "objectID" : "id"] + columns.map(\.name))
     case .ids: break

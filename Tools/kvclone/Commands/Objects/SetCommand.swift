@@ -40,7 +40,7 @@ struct SetCommand: ToolCommand {
 }
 
 extension GlobalOptions {
-  /// What a command that changes one object says: nothing, or with --json its id.
+  /// Reports a change of one object: nothing, or with --json its id.
   func reportChanged(_ name: String) throws {
     guard json else { return detail("changed \(name)") }
     try Output().json { writer in

@@ -31,10 +31,10 @@ struct WatchCommand: ToolCommand {
   func run() throws {
     let store = try global.openStore(isReadOnly: true)
     defer { store.close() }
-    // Not at the first transaction, which may be days away.
+    // Now, because the first transaction may be days away.
     try StandardOutput.requireOpen()
     let changes = after.map { store.changes(after: $0) } ?? store.changes
-    // Said before anything is waited for: whoever reads it knows that nothing will be missed from here on.
+    // Before waiting: after this message, no transaction is missed.
     if after == nil { global.note("watching after \(try store.currentToken())") }
     let ended = DispatchSemaphore(value: 0)
     let failure = Mutex<(any Error)?>(nil)

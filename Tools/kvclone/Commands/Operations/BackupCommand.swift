@@ -166,7 +166,7 @@ struct CompactCommand: ToolCommand {
   }
 }
 
-/// Shows how far a backup has come.
+/// Shows the progress of a backup.
 struct BackupBar: Sendable {
   private let bar: ProgressBar
 
@@ -181,7 +181,7 @@ struct BackupBar: Sendable {
   func finish() { bar.finish() }
 }
 
-/// What was made, for people and programs.
+/// The result as text and JSON.
 private struct BackupReport {
   let path: String
   let verb: String
@@ -192,7 +192,7 @@ private struct BackupReport {
   var pageCount: Int?
   var copyReason: ReflinkResult.CopyReason?
   var lockDuration: Duration?
-  /// The file's bytes before it was compacted.
+  /// The size of the file before compaction, in bytes.
   var bytesBefore: UInt64?
   var since: String?
   var entryCount: UInt64?
@@ -218,7 +218,7 @@ private struct BackupReport {
     self.bytesBefore = bytesBefore
   }
 
-  /// By how many percent of what it was the file is smaller; below 0 where it is larger, as one without a free page may be.
+  /// The reduction of the file's size in percent; negative for a larger one, which is possible without free pages.
   private var savedPercent: Double? {
     guard let bytesBefore, bytesBefore > 0 else { return nil }
     return (1 - Double(byteCount) / Double(bytesBefore)) * 100

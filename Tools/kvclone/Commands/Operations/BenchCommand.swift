@@ -79,7 +79,7 @@ struct BenchCommand: ToolCommand {
     try output.flush()
   }
 
-  /// There is a directory, it is nobody's store, and it has room.
+  /// Checks that the directory exists, does not belong to a store, and has space.
   private func checkPlace(_ settings: BenchSettings) throws {
     var isDirectory: ObjCBool = false
     guard FileManager.default.fileExists(atPath: at, isDirectory: &isDirectory), isDirectory.boolValue else {
@@ -100,7 +100,7 @@ struct BenchCommand: ToolCommand {
     }
   }
 
-  /// A new directory beside whatever is there.
+  /// Creates a directory under an unused name.
   private func makeDirectory() throws -> String {
     let path = "\(at)/kvclone-bench-\(UUID().uuidString.prefix(8))"
     do {
@@ -157,7 +157,7 @@ struct BenchCommand: ToolCommand {
   }
 }
 
-/// What was measured of a step.
+/// The measurements of a step.
 struct BenchRow {
   let step: BenchStep
   let count: Int
@@ -165,7 +165,7 @@ struct BenchRow {
   let median: Double
   let maximum: Double
 
-  /// Nil where the step was not asked for.
+  /// Nil if the step was not requested.
   init?(_ step: BenchStep, _ results: [BenchRound.Result]) {
     let seconds = results.compactMap { $0.seconds[step] }.sorted()
     guard let first = seconds.first, let last = seconds.last, let count = results.first?.counts[step] else {
@@ -179,7 +179,7 @@ struct BenchRow {
     maximum = last
   }
 
-  /// Of the step's units a second, in the middle round.
+  /// The step's units per second, in the median round.
   var rate: Double { median > 0 ? Double(count) / median : 0 }
 
   static func table(_ rows: [BenchRow], _ style: Style) -> String {

@@ -13,7 +13,7 @@ struct CheckCommand: ToolCommand {
   var readData = false
 
   func run() throws {
-    // By the path: a store that cannot be opened is what one wants to check most.
+    // By the path, so that a store that cannot be opened can be checked.
     let report = try ObjectStore.check(at: try global.storePath(), options: CheckOptions(readData: readData))
     let output = Output()
     if global.json {
@@ -52,7 +52,7 @@ struct CheckCommand: ToolCommand {
     json.endObject()
   }
 
-  /// A damage for people.
+  /// Formats an issue as text.
   static func line(_ damage: IntegrityIssue) -> String {
     let place = [damage.object, damage.property, damage.page.map { "page \($0)" }].compactMap { $0 }
     let prefix = place.isEmpty ? "" : place.joined(separator: " ") + ": "
@@ -61,7 +61,7 @@ struct CheckCommand: ToolCommand {
 }
 
 extension JSONWriter {
-  /// Damages for programs, under "damages".
+  /// Writes issues as the member "damages".
   mutating func damages(_ damages: [IntegrityIssue]) {
     list("damages", damages) { json, damage in
       json.finding(

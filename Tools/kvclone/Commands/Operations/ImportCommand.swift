@@ -62,7 +62,7 @@ struct ImportCommand: ToolCommand {
   func run() throws { try namingVersions { try runImport() } }
 
   private func runImport() throws {
-    // A plan may do without: then nothing can stand at the path.
+    // Optional for a dry run: without it, the path is not checked.
     let path = isPlan ? try? global.storePath() : try global.storePath()
     var options = CoreDataImportOptions()
     if let model {
@@ -95,10 +95,10 @@ struct ImportCommand: ToolCommand {
     }
   }
 
-  /// How many skipped things are written in full. A plan lists more, because all of them are reasons.
+  /// The number of skipped items that are printed in full. A dry run prints more, because all of them are reasons.
   private var shownSkipped: Int { isPlan ? 100 : 20 }
 
-  /// Runs an import, and names the versions to choose from where the model does not fit.
+  /// Runs an import, and lists the available versions if the model does not match.
   private func namingVersions(_ body: () throws -> Void) throws {
     do {
       try body()

@@ -17,7 +17,7 @@ struct InfoCommand: ToolCommand {
     defer { store.close() }
     let info = try store.info()
     let output = Output()
-    // Asked for by --verbose: it means a look at the lock file, and what it says is over in a moment.
+    // Only for --verbose: it reads the lock file, and the result is outdated in a moment.
     let statistics = global.verbose ? try store.statistics() : nil
     if global.json {
       try output.json { $0.storeInfo(info, writer: statistics.map { $0.writer }) }
@@ -42,7 +42,7 @@ struct InfoCommand: ToolCommand {
 extension JSONWriter {
   /// The document of `info` and `init`.
   ///
-  /// - Parameter writer: who holds the write lock, where that was asked for; nil in it: nobody.
+  /// - Parameter writer: the holder of the write lock, if requested; the inner optional is nil if the lock is free.
   mutating func storeInfo(_ info: StoreInfo, writer: WriteLockHolder?? = nil) {
     beginObject()
     member("store", info.uuid.uuidString)

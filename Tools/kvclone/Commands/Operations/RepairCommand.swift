@@ -45,7 +45,7 @@ struct RepairCommand: ToolCommand {
     if !report.after.isClean { throw ExitCode(Failure.Code.corrupted) }
   }
 
-  /// Tells what would be done, which is wrong usage where there is something to do: a script has to say that it means it.
+  /// Prints what would be done, and fails with a usage error if there is anything: a script has to confirm explicitly.
   private func rehearse() throws {
     let store = try global.openStore(isReadOnly: true)
     defer { store.close() }

@@ -57,7 +57,7 @@ struct SalvageCommand: ToolCommand {
     if !report.isComplete { throw ExitCode(Failure.Code.unreadable) }
   }
 
-  /// How many losses people are told.
+  /// The number of losses that are printed.
   private static let shownLosses = 20
 
   private func writeText(_ report: SalvageReport, _ writer: Output) throws {

@@ -68,7 +68,7 @@ struct StatCommand: ToolCommand {
     try write(text)
   }
 
-  /// Readers whose process is gone are shown, and not cleared.
+  /// Stale readers are shown instead of cleared.
   private func open() throws -> ObjectStore {
     var options = StoreOptions()
     options.isReadOnly = true

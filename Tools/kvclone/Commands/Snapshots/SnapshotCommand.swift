@@ -86,7 +86,7 @@ struct SnapshotCommand: ParsableCommand {
         ]
       }
       if !rows.isEmpty {
-        // On a terminal, what no snapshot has takes no room.
+        // On a terminal, columns without values are omitted.
         let columns = (0..<6).filter { column in
           Self.terminalWidth == nil || rows.contains { !$0[column].isEmpty }
         }
@@ -102,7 +102,7 @@ struct SnapshotCommand: ParsableCommand {
 
     private static let terminalWidth = Terminal.width(ofDescriptor: 1)
 
-    /// To the second for programs; to the minute on a terminal.
+    /// To the second for scripts; to the minute on a terminal.
     private static func time(_ date: Date) -> String {
       let text = date.formatted(.iso8601)
       return terminalWidth == nil ? text : text.prefix(16).replacing("T", with: " ") + "Z"
@@ -197,7 +197,7 @@ struct SnapshotCommand: ParsableCommand {
     }
   }
 
-  /// A moment (RFC 3339), the beginning of a day in UTC, or a span from now on.
+  /// Parses a time (RFC 3339), the beginning of a day in UTC, or a duration from now.
   static func date(_ text: String) throws -> Date {
     if let date = MomentOption.date(text) { return date }
     let units: [Character: Double] = ["m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400]
@@ -248,7 +248,7 @@ extension JSONWriter {
 }
 
 extension Text {
-  /// Rows under headings, in columns as wide as they need to be.
+  /// Formats rows under headings, in columns as wide as necessary.
   static func table(_ headings: [String], _ rows: [[String]]) -> [String] {
     let widths = headings.indices.map { column in
       ([headings] + rows).map { $0[column].count }.max() ?? 0

@@ -34,7 +34,7 @@ struct SnapshotDiffCommand: ToolCommand {
     let output = Output()
     var count = 0
     if global.json {
-      // Written piece by piece: a document may be as long as the store.
+      // Written incrementally: a document may be as long as the store.
       try output.write("{\"differences\":[")
       func write(_ old: borrowing ReadTransaction, _ new: borrowing ReadTransaction) throws {
         try store.diff(from: first, to: second) { difference in
@@ -115,7 +115,7 @@ extension JSONWriter {
     endObject()
   }
 
-  /// A value; of a large one, how long it is.
+  /// A value; for a blob, its size.
   private mutating func value(_ value: AttributeValue?) {
     switch value {
     case nil: null()
