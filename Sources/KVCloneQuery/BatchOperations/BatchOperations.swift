@@ -23,10 +23,10 @@ public struct BatchResult: Sendable, Hashable {
   public internal(set) var objectIDs: [ObjectID] = []
 }
 
-/// Many objects at once, one in memory at a time.
+/// Operations on many objects, with one in memory at a time.
 ///
-/// Unlike in Core Data, batches keep every rule that single changes keep: delete rules, validation, derived attributes,
-/// hooks. They are part of the transaction, so that all of it happens, or nothing.
+/// Unlike in Core Data, batches apply every rule that single changes do: delete rules, validation, derived attributes,
+/// hooks. They are part of the transaction, so all of the batch is committed, or nothing.
 extension WriteTransaction {
   /// Inserts an object for each element of a sequence, with one object in memory at a time.
   ///
@@ -64,7 +64,7 @@ extension WriteTransaction {
     if hasHooks, !result.objectIDs.isEmpty { replaced.merge(try settleHooks()) { $1 } }
     if !replaced.isEmpty { result.objectIDs = result.objectIDs.map { replaced.last(from: $0) } }
     if hasHooks || mergePolicy != .error {
-      // A hook may have deleted what was inserted, and what gave way may have taken others of the batch along.
+      // A hook may have deleted inserted objects, and replaced objects may have cascaded to others of the batch.
       var ids: [ObjectID] = []
       for id in result.objectIDs where try exists(id) { ids.append(id) }
       result.objectIDs = ids
@@ -83,7 +83,7 @@ extension WriteTransaction {
   ) throws(StoreError) -> BatchResult {
     let found = try matches(request)
     return try changeObjects { (session) throws(StoreError) in
-      // With no object that fits, a wrong name is a mistake too.
+      // A wrong name is an error even if no object matches.
       let entity = try session.schema.entity(request.entityName)
       for name in values.keys.sorted() { try entity.refuseDerived(try entity.assignments(name, values[name] ?? nil)) }
       try session.forEach(in: found) { (session, id) throws(StoreError) in try session.set(id, values) }
@@ -109,7 +109,7 @@ extension WriteTransaction {
     }
   }
 
-  /// The objects that fit a request: a bit each.
+  /// The objects that match a request: a bit each.
   private borrowing func matches(_ request: FetchRequest) throws(StoreError) -> ObjectSet {
     try _withSession { (session) throws(StoreError) in
       var found = ObjectSet()

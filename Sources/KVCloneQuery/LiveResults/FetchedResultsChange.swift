@@ -40,9 +40,9 @@ public struct FetchedResultsChange: Sendable, Hashable {
   /// Whether the change contains no differences.
   public var isEmpty: Bool { deleted.isEmpty && inserted.isEmpty && moved.isEmpty && updated.isEmpty }
 
-  /// The difference between two lists in which every object stands once.
+  /// The difference between two lists without duplicates.
   ///
-  /// - Parameter isUpdated: whether an object was written to in between; asked of each that stayed.
+  /// - Parameter isUpdated: whether an object was written in between; called for each that is in both.
   init(
     from old: [ObjectID], to ids: [ObjectID], token: HistoryToken, isInitial: Bool = false,
     isUpdated: (ObjectID) -> Bool
@@ -70,9 +70,9 @@ public struct FetchedResultsChange: Sendable, Hashable {
     moved = Self.moves(stayed)
   }
 
-  /// What is left of those that stayed without a longest part that is in its order still.
+  /// The remaining objects in both lists, without a longest subsequence that kept its order.
   private static func moves(_ stayed: [Move]) -> [Move] {
-    // Patience sorting: by length, the ends of the runs that end lowest, each with the one before it.
+    // Patience sorting: by length, the ends of the subsequences with the lowest ends, each with its predecessor.
     var ends: [Int] = []
     var previous = Array(repeating: -1, count: stayed.count)
     for index in stayed.indices {

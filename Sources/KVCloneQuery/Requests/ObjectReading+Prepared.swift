@@ -28,8 +28,7 @@ extension ObjectStore {
   }
 }
 
-/// Each takes the values of the variables by name, without the `$`; names that the request does not have are ignored, as they
-/// are in Core Data.
+/// Each takes the values of the variables by name, without the `$`; unknown names are ignored, as in Core Data.
 extension ObjectReading where Self: ~Copyable {
   /// Returns the results of a prepared request, in its order.
   ///

@@ -1,7 +1,7 @@
 import KVCloneCore
 import KVCloneModel
 
-/// A condition that is compiled as far as that can be done without the values of its variables.
+/// A condition that is compiled as far as possible without the values of its variables.
 indirect enum OpenCondition: Sendable {
   case ready(QueryCondition)
   case all([OpenCondition])
@@ -22,11 +22,11 @@ final class OpenComparison: Sendable {
     self.right = right
   }
 
-  /// The property that values are compared with, as far as there is one.
+  /// The property that values are compared with, if there is one.
   var path: String? { left.path ?? right.path }
 }
 
-/// A side of a comparison, or an element of a list there.
+/// A side of a comparison, or an element of a list in it.
 enum OpenTerm: Sendable {
   case ready(QueryTerm)
   case variable(String)
@@ -47,8 +47,8 @@ enum OpenTerm: Sendable {
 }
 
 extension QueryCompiler {
-  /// Compiles what does not depend on variables; nil where one stands elsewhere than as a side of a comparison, or in a
-  /// list that is one.
+  /// Compiles what does not depend on variables; nil if one is elsewhere than as a side of a comparison, or in a list
+  /// that is one.
   mutating func open(_ predicate: QueryPredicate) throws(StoreError) -> OpenCondition? {
     if predicate.freeVariables.isEmpty { return .ready(try condition(predicate)) }
     switch predicate {
@@ -85,13 +85,13 @@ extension QueryCompiler {
   }
 }
 
-/// Puts values in the places of variables. Everything that depends on them is decided now, as it is for a request that was
-/// not prepared: whether types go together, and how a value is compared.
+/// Binds values to variables. Everything that depends on them is decided now, as for an unprepared request: whether
+/// types match, and how a value is compared.
 struct QueryBinder {
   let compiler: QueryCompiler
   let values: QueryVariables
 
-  /// nil where a variable is given something else than a value.
+  /// Nil if a variable is bound to something other than a value.
   func condition(_ open: OpenCondition) throws(StoreError) -> QueryCondition? {
     switch open {
     case .ready(let condition): return condition
@@ -102,7 +102,7 @@ struct QueryBinder {
     }
   }
 
-  /// The same by filling in the predicate and compiling it anew.
+  /// Substitutes the variables in the predicate, and compiles it again.
   func condition(_ predicate: QueryPredicate) throws(StoreError) -> QueryCondition {
     let names = predicate.freeVariables.sorted()
     for name in names where values[name] == nil { throw missing(name, nil) }
@@ -116,7 +116,7 @@ struct QueryBinder {
     }
   }
 
-  /// The predicate with the values in it.
+  /// The predicate with the values substituted.
   func predicate(_ predicate: QueryPredicate) throws(StoreError) -> QueryPredicate {
     do {
       return try predicate.substituting(values.dictionary)

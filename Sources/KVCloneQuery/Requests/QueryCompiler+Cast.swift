@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 
 extension QueryCompiler {
-  /// `CAST(value, 'type')`: constants are converted now.
+  /// Compiles `CAST(value, 'type')`: constants are converted now.
   func cast(_ term: QueryTerm, to type: AttributeType) throws(StoreError) -> QueryTerm {
     guard !term.isList else {
       throw invalid("\(term.text) is to-many, and CAST converts a single value; use ANY and compare without CAST", term)
@@ -20,7 +20,7 @@ extension QueryCompiler {
 }
 
 extension QueryKind {
-  /// Whether some value of the kind is one of the type.
+  /// Whether some value of the kind can be cast to the type.
   fileprivate func canBeCast(to type: AttributeType) -> Bool {
     switch (self, QueryKind(type)) {
     case (.unknown, _), (_, .unknown): true

@@ -2,14 +2,14 @@ import Foundation
 import KVCloneCore
 import KVCloneModel
 
-/// Comparisons: what their sides are, as what constants are compared, and what can only be a mistake.
+/// Compiles comparisons: their sides, the conversion of constants, and the detection of mistakes.
 extension QueryCompiler {
   mutating func test(_ comparison: QueryComparison) throws(StoreError) -> QueryTest {
     try check(comparison.options)
     return try test(try term(comparison.left), try term(comparison.right), comparison)
   }
 
-  /// A comparison whose sides are compiled.
+  /// Compiles a comparison whose sides are compiled.
   func test(
     _ left: QueryTerm, _ right: QueryTerm, _ comparison: QueryComparison
   ) throws(StoreError) -> QueryTest {
@@ -80,7 +80,7 @@ extension QueryCompiler {
     }
   }
 
-  /// The same for a side that begins at a column of the format, if there is one, which errors tell.
+  /// The same for a side with a column in the format, if there is one, which errors contain.
   private func adapted(_ term: QueryTerm, to other: QueryTerm, at column: Int) throws(StoreError) -> QueryTerm {
     do throws(StoreError) {
       return try adapted(term, to: other)
@@ -92,7 +92,7 @@ extension QueryCompiler {
     }
   }
 
-  /// Constants as what they are compared with: a UUID, a date and an object may be written as text.
+  /// Converts constants to the type that they are compared with: a UUID, a date and an object may be written as text.
   private func adapted(_ term: QueryTerm, to other: QueryTerm) throws(StoreError) -> QueryTerm {
     if case .list(let parts) = term.node {
       var others: [QueryTerm] = []
@@ -108,8 +108,8 @@ extension QueryCompiler {
     return QueryTerm(.constant(converted), QueryKind(converted))
   }
 
-  /// A list some of whose elements are UUIDs, dates or objects, with the texts beside them as that too; nil for other terms.
-  /// A text on the other side then is compared with all of them alike.
+  /// Converts the texts of a list with UUIDs, dates or objects to the same type; nil for other terms. A text on the
+  /// other side is then compared with all elements in the same way.
   private func ofOneKind(_ term: QueryTerm) -> QueryTerm? {
     func isWrittenAsText(_ kind: QueryKind) -> Bool {
       switch kind {
@@ -160,7 +160,7 @@ extension QueryCompiler {
 }
 
 extension QueryTerm {
-  /// The same term where only nil is asked for.
+  /// The same term for a comparison with nil only.
   fileprivate var withoutLargeValues: QueryTerm {
     guard case .attribute(let owner, let column) = node, column.readsLargeValues else { return self }
     return QueryTerm(.attribute(of: owner, QueryColumn(withoutLargeValues: column)), kind)

@@ -2,22 +2,22 @@ import Foundation
 package import KVCloneCore
 package import KVCloneModel
 
-/// Makes a predicate ready for one entity of one model: finds out what its names are, converts constants to the types that
-/// they are compared with, and refuses what can only be a mistake.
+/// Compiles a predicate for one entity of one model: resolves its names, converts constants to the types that they are
+/// compared with, and rejects what can only be a mistake.
 ///
-/// - A key path begins at the object that is asked about, in a subquery too: there the member is what the variable names.
-/// - A key path that leads through a to-many relationship gives many values, and needs ANY, ALL, NONE, a collection operator,
-///   or CONTAINS and IN, which ask for membership.
+/// - A key path starts at the tested object, in a subquery too: the subquery's variable is the member.
+/// - A key path through a to-many relationship has many values, and needs ANY, ALL, NONE, a collection operator, or
+///   CONTAINS and IN, which test for membership.
 package struct QueryCompiler {
   let schema: Schema
   let entity: CompiledEntity
-  /// The store's identity, for objects that are named by their URIs.
+  /// The store's UUID, for objects that are named by their URIs.
   let storeUUID: UUID
-  /// Variables of the subqueries around the place that is compiled, outermost first.
+  /// The variables of the enclosing subqueries, outermost first.
   private var variables: [(name: String, kind: QueryKind)] = []
-  /// Where expressions are about groups of objects: what they may be made of.
+  /// The grouping, for expressions about groups of objects.
   var grouping: QueryGrouping?
-  /// Objects that variables name from the start, as a fetched property's `$FETCH_SOURCE`.
+  /// Objects that variables are bound to from the start, such as a fetched property's `$FETCH_SOURCE`.
   var objects: [String: (id: ObjectID, entity: CompiledEntity)] = [:]
 
   init(_ schema: Schema, _ entity: CompiledEntity, storeUUID: UUID) {
@@ -79,7 +79,7 @@ package struct QueryCompiler {
     }
   }
 
-  /// A key path from a term on.
+  /// Compiles a key path that starts at a term.
   private func follow(_ start: QueryTerm, _ names: [String]) throws(StoreError) -> QueryTerm {
     var term = start
     var rest = names[...]
@@ -119,7 +119,7 @@ package struct QueryCompiler {
     return term
   }
 
-  /// What Core Data finds under names that no model has: the length of a text, and an object itself by its id.
+  /// Core Data's built-in names: the length of a text, and the id of an object.
   private static func builtIn(_ name: String, of term: QueryTerm) -> QueryTerm? {
     switch term.kind {
     case .text where name == "length": QueryTerm(.function(.length, [term]), .number)
@@ -129,7 +129,8 @@ package struct QueryCompiler {
     }
   }
 
-  /// The attribute that names begin with, and how many of them it takes: the elements of a composite have several.
+  /// The attribute at the start of the names, and the number of names that it takes: elements of a composite have
+  /// several.
   private func column(_ names: ArraySlice<String>, of entity: CompiledEntity) throws(StoreError) -> (QueryColumn, Int) {
     var path = ""
     for (place, name) in names.enumerated() {
@@ -154,14 +155,14 @@ package struct QueryCompiler {
     guard list.isList || list.isUnknown else {
       throw invalid("@\(function.rawValue) requires a to-many key path, and \(list.text) is a single value")
     }
-    // Behind a to-one relationship there may be no object whose members could be counted: those are 0 then.
+    // Without an object behind a to-one relationship, the count of its members is 0.
     if function == .count, case .relationship(let owner, let link) = list.node, owner.isOneObject {
       return QueryTerm(.memberCount(of: owner, link), .number)
     }
     return QueryTerm(.collection(function, list), try kind(of: function, list))
   }
 
-  /// What an operator gives for many values, or for one of each object.
+  /// The kind of an operator's result for many values, or for one of each object.
   func kind(of function: QueryCollectionOperator, _ values: QueryTerm) throws(StoreError) -> QueryKind {
     let element = values.kind.element
     switch function {
@@ -245,14 +246,14 @@ package struct QueryCompiler {
 }
 
 extension CompiledEntity {
-  /// Whether the model has a property of this name: an attribute, a composite one as a whole, or a relationship.
+  /// Whether the model has a property with this name: an attribute, a whole composite, or a relationship.
   fileprivate func hasProperty(_ name: String) -> Bool {
     attributeIndex[name] != nil || relationshipIndex[name] != nil || composite(at: name) != nil
   }
 }
 
 extension QueryTerm {
-  /// It gives an object, whatever is stored.
+  /// Whether it is an object, regardless of the data.
   fileprivate var isOneObject: Bool {
     switch node {
     case .current, .element: true
@@ -260,7 +261,7 @@ extension QueryTerm {
     }
   }
 
-  /// Nobody knows yet what it gives.
+  /// Whether its kind is only known at evaluation.
   var isUnknown: Bool {
     if case .unknown = kind { return true }
     return false
@@ -268,7 +269,7 @@ extension QueryTerm {
 }
 
 extension QueryKind {
-  /// Whether one value can be less than another.
+  /// Whether its values are ordered.
   var isOrdered: Bool {
     switch self {
     case .object, .opaque, .list: false
@@ -278,7 +279,7 @@ extension QueryKind {
 }
 
 extension QueryFunction {
-  /// Whether an argument of this kind can give anything but nil.
+  /// Whether the function of an argument of this kind can be anything but nil.
   fileprivate func takes(_ kind: QueryKind, beside arguments: [QueryTerm]) -> Bool {
     switch self {
     case .sum, .count, .min, .max, .average, .median, .mode, .stddev: return true
@@ -291,14 +292,14 @@ extension QueryFunction {
     }
   }
 
-  /// What the function gives.
+  /// The kind of the function's result.
   fileprivate func kind(_ arguments: [QueryTerm]) -> QueryKind {
     switch self {
     case .uppercase, .lowercase, .canonical: .text
     case .now: .date
     case .mode: .list(.number)
     case .min, .max: arguments.first?.kind.element ?? .unknown
-    // A date and a number give a date, two dates a number.
+    // A date and a number make a date, two dates a number.
     case .add, .subtract: arguments.allSatisfy { $0.kind.isNumber } ? .number : .unknown
     default: .number
     }

@@ -1,29 +1,30 @@
 import KVCloneCore
 import KVCloneModel
 
-/// What is computed of groups of objects: values that the objects of a group have in common, and functions of all of them.
+/// The values of groups of objects: the grouping values, and functions of all objects of a group.
 ///
-/// While a compiler has one, expressions are about a group: a property outside of a function is one that the objects are
-/// grouped by, and `sum:(price)` is the sum of all their prices. Both become places that are filled in for each group.
+/// With a grouping, the compiler treats expressions as being about a group: a property outside of a function has to be
+/// a grouping value, and `sum:(price)` is the sum of all their prices. Both become places that are filled in for each
+/// group.
 final class QueryGrouping {
-  /// A function of a group: of what, and how values are gathered.
+  /// A function of a group: its argument, and how values are aggregated.
   struct Function {
     let expression: QueryExpression
     let function: QueryCollectionOperator
     let argument: QueryTerm
   }
 
-  /// What objects are grouped by, and the terms that tell it of an object.
+  /// The expressions that objects are grouped by, and their terms for an object.
   let keys: [(expression: QueryExpression, term: QueryTerm)]
   private(set) var functions: [Function] = []
-  /// Values that were compiled already, by the names that conditions and sort keys call them by.
+  /// Compiled values, by the names that conditions and sort keys use.
   var named: [String: QueryTerm] = [:]
 
   init(keys: [(expression: QueryExpression, term: QueryTerm)]) {
     self.keys = keys
   }
 
-  /// The term of an expression that a group itself answers; nil for one that is made of others.
+  /// The term of an expression that the group provides; nil for one that is composed of others.
   func term(_ expression: QueryExpression, _ compiler: QueryCompiler) throws(StoreError) -> QueryTerm? {
     if let index = keys.firstIndex(where: { $0.expression == expression }) {
       return QueryTerm(.place(index), keys[index].term.kind)
@@ -62,7 +63,7 @@ final class QueryGrouping {
 }
 
 extension QueryFunction {
-  /// What the function is of all objects of a group; nil for one that is of single values only.
+  /// The aggregate function over all objects of a group; nil for a function of single values.
   var ofGroup: QueryCollectionOperator? {
     switch self {
     case .sum: .sum
@@ -75,7 +76,7 @@ extension QueryFunction {
   }
 }
 
-/// One group while its objects are gathered.
+/// A group while its objects are aggregated.
 struct QueryGroup {
   let keys: [QueryValue]
   private var aggregates: [QueryAggregate]
@@ -85,11 +86,11 @@ struct QueryGroup {
     aggregates = functions.map { QueryAggregate($0.function) }
   }
 
-  /// Adds a value for a function. As in SQL, nil counts for none of them; a to-many key path adds each of its values.
+  /// Adds a value for a function. As in SQL, nil is ignored by all of them; a to-many key path adds each of its values.
   mutating func add(_ value: QueryValue, function: Int) {
     for element in value.elements where !element.isNull { aggregates[function].add(element) }
   }
 
-  /// What fills the places: keys, then functions.
+  /// The values of the places: keys, then functions.
   var places: [QueryValue] { keys + aggregates.map(\.value) }
 }

@@ -1,14 +1,14 @@
 import KVCloneCore
 
 extension RequestPlanner {
-  /// One of so many objects is read of the other entity at most, to find out where it leads: what that costs is little
-  /// beside reading everything, should it come to that.
+  /// The search reads at most one of this many objects of the other entity: if it is abandoned for a full scan, its
+  /// cost is small in comparison.
   private static let linkedShare = 16
 
-  /// The best way over an index of another entity; nil where there is none that reads less than `limit` objects.
+  /// The best plan through an index of another entity; nil if none reads less than `limit` objects.
   ///
-  /// Entries and lists have what the transaction itself changed, as reading settles what waits. They may lead to objects
-  /// that are not sought, which the whole condition tells, but miss none.
+  /// Entries and lists include the transaction's own changes, as reading applies pending ones. They may lead to
+  /// additional objects, which the whole condition excludes, but miss none.
   func linked(_ parts: [QueryCondition], limit: Int, _ session: borrowing Session) throws(StoreError) -> Choice? {
     let tests = Self.linkedTests(parts)
     if tests.isEmpty { return nil }
@@ -33,7 +33,8 @@ extension RequestPlanner {
     return best
   }
 
-  /// What the parts say of objects that relationships lead to; of the one at a to-one relationship, all that is said.
+  /// The parts' conditions on objects that relationships lead to; those on the target of a to-one relationship are
+  /// combined.
   private static func linkedTests(_ parts: [QueryCondition]) -> [LinkedTest] {
     var tests: [LinkedTest] = []
     for part in parts {
@@ -49,7 +50,7 @@ extension RequestPlanner {
 }
 
 extension CompiledEntity {
-  /// The relationship on the other side of one of this entity's, where the model has it.
+  /// The inverse of one of this entity's relationships, if the model has one.
   func inverseLink(of link: QueryLink, _ schema: Schema) -> QueryLink? {
     guard let index = relationshipIndexByCode[link.code] else { return nil }
     let relationship = relationships[index]

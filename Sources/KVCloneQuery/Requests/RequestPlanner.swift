@@ -1,52 +1,52 @@
 import KVCloneCore
 import KVCloneModel
 
-/// Chooses where a request's objects come from: what is likely to be read least.
+/// Chooses the source of a request's objects that probably reads the least.
 ///
-/// The cost is counted in records that are read one after the other; one that is looked up counts for `lookupCost` of them. How
-/// many entries a part of an index has is counted, up to the number at which reading everything is cheaper.
+/// The cost is the number of records that are read sequentially; a lookup counts as `lookupCost` of them. The entries
+/// of an index range are counted up to the number at which a full scan is cheaper.
 package struct RequestPlanner {
   package enum IndexUse: Sendable {
     case whereCheaper
-    /// For tests: any index that can be used at all is better than none.
+    /// For tests: uses any applicable index.
     case always
     case never
   }
 
   let entity: CompiledEntity
   let schema: Schema
-  /// By entity code: whose objects are wanted.
+  /// The entity codes of the wanted objects.
   let wantedCodes: Set<UInt16>
   let indexes: [RequestIndex]
   let use: IndexUse
   let order: [CompiledRequest.Order]
-  /// Results that are wanted at most.
+  /// The maximum number of results.
   let wanted: Int?
 
   typealias Source = CompiledRequest.Source
 
   struct Choice {
     var source: Source
-    /// Objects to look at, as far as they were counted; nil where that is not known.
+    /// The number of objects to examine, as far as counted; nil if unknown.
     var count: Int?
     var isExact = false
-    /// The objects themselves, where they are few.
+    /// The objects themselves, if there are few.
     var found: [ObjectID]?
-    /// Objects of other entities that are read on the way.
+    /// The number of objects of other entities that are read on the way.
     var passed = 0
 
-    /// How many objects are read.
+    /// The number of objects that are read.
     var weight: Int {
       let (sum, overflows) = (count ?? .max).addingReportingOverflow(passed)
       return overflows ? .max : sum
     }
   }
 
-  /// Records that a look-up of a record costs.
+  /// The cost of looking up a record, in sequentially read records.
   static let lookupCost = 4
-  /// Entries that are counted of every part of an index that may be used.
+  /// The number of entries that are counted first, for every applicable index range.
   static let firstCount = 1000
-  /// One of so many objects is taken to meet what an index does not tell.
+  /// The assumed selectivity of conditions that an index does not cover: one of this many objects.
   private static let guessedShare = 10
 
   func choose(_ condition: QueryCondition?, _ session: borrowing Session) throws(StoreError) -> Choice {
@@ -54,7 +54,7 @@ package struct RequestPlanner {
     let parts = condition?.parts ?? []
     let tests = use == .never ? [] : parts.map { ColumnTest($0) }
     let narrowest = try narrowest(parts, tests, session)
-    // Looking up what is named is cheaper than anything else, unless it is much.
+    // Looking up a moderate number of named objects is always the cheapest.
     if let narrowest, narrowest.source.isOfNamedObjects, narrowest.count ?? 0 < Self.firstCount { return narrowest }
     if let narrowest, order.isEmpty, isSurelyCheaper(narrowest) { return narrowest }
     let everything = try session.upperBound(entity)
@@ -73,16 +73,16 @@ package struct RequestPlanner {
     return best
   }
 
-  /// Whether the few objects that were found tell by their ids that there are more than enough others.
+  /// Whether the ids of the few found objects prove that there are more than enough others.
   private func isSurelyCheaper(_ choice: Choice) -> Bool {
     guard let found = choice.found else { return false }
     let most = UInt64(found.count * Self.lookupCost)
     return found.isEmpty || found.contains { $0.rootCode == entity.rootCode && $0.serial > most }
   }
 
-  /// The source, other than all objects of the entity, with the fewest objects; nil where there is none.
+  /// The source with the fewest objects, other than all objects of the entity; nil if there is none.
   ///
-  /// - Parameter tests: what each part says of one stored value.
+  /// - Parameter tests: the condition of each part on one stored value.
   private func narrowest(
     _ parts: [QueryCondition], _ tests: [ColumnTest?], _ session: borrowing Session
   ) throws(StoreError) -> Choice? {
@@ -111,7 +111,7 @@ package struct RequestPlanner {
     return best
   }
 
-  /// Objects of all branches of an OR, where each can be narrowed down.
+  /// The objects of all branches of an OR, if each can be narrowed down.
   private func union(_ branches: [QueryCondition], _ session: borrowing Session) throws(StoreError) -> Choice? {
     var found: [CompiledRequest.Branch] = []
     var (count, passed) = (0, 0)
@@ -125,7 +125,7 @@ package struct RequestPlanner {
     return Choice(source: .union(found), count: count, passed: passed)
   }
 
-  /// The order that an index has, if it is the request's.
+  /// A scan in index order, if that is the request's order.
   private func ordered(
     _ index: RequestIndex, _ tests: [ColumnTest?], _ everything: Int, _ session: borrowing Session
   ) throws(StoreError) -> (choice: Choice, cost: Int)? {
@@ -136,7 +136,7 @@ package struct RequestPlanner {
     var count = everything
     if scan.limitedCount > 0 {
       let counted = try session.countEntries(scan.intervals, limit: limit)
-      // A count that came to its end says only that there are many.
+      // A count that reached its limit means only that there are many.
       if counted < limit { count = counted }
     }
     var looked = count
@@ -147,10 +147,10 @@ package struct RequestPlanner {
     return (choice, price(choice))
   }
 
-  /// The same with its objects counted on, where the first counts came to their end.
+  /// Continues counting where the first count reached its limit.
   private func recounted(_ choice: Choice, limit: Int, _ session: borrowing Session) throws(StoreError) -> Choice {
     guard choice.count ?? 0 >= Self.firstCount else { return choice }
-    // Lists know how long they are.
+    // The length of lists is known.
     if case .linked = choice.source { return choice }
     var choice = choice
     if let wanted = readInOrder(choice) {
@@ -161,7 +161,7 @@ package struct RequestPlanner {
     return choice
   }
 
-  /// How many objects are read of an index whose order is the request's, which are as many as are wanted; nil where all are.
+  /// The number of objects that are read from an index in the request's order until enough are found; nil for all.
   private func readInOrder(_ choice: Choice) -> Int? {
     guard case .index(let scan) = choice.source, scan.isInOrderOfIDs, choice.isExact, order.isEmpty, let wanted,
       wanted < Self.firstCount
@@ -169,7 +169,7 @@ package struct RequestPlanner {
     return wanted
   }
 
-  /// How many objects a source has, one that several branches of an OR find as often; about `limit` at most.
+  /// Counts the objects of a source, with duplicates for several branches of an OR; up to about `limit`.
   private func count(_ source: Source, limit: Int, _ session: borrowing Session) throws(StoreError) -> Int {
     switch source {
     case .entity: return limit
@@ -190,19 +190,19 @@ package struct RequestPlanner {
     return overflows ? .max : cost
   }
 
-  /// Whether there is nothing left to ask of an entry's object, its entity neither.
+  /// Whether an entry's object needs no further test, including its entity.
   private func isExact(_ scan: IndexScan) -> Bool {
     guard scan.isExact, let code = scan.index.entityCode, let declaring = schema.entity(code: code) else {
       return false
     }
-    // Of the request's own entity, codes are all wanted, or fewer of them.
+    // For the request's own entity, the wanted codes are a subset of its codes.
     if declaring === entity { return wantedCodes.count == entity.concreteCodes.count }
     return declaring.concreteCodes.isSubset(of: wantedCodes)
   }
 }
 
 extension CompiledRequest.Source {
-  /// Whether the condition itself names them, or those that they belong to.
+  /// Whether the condition itself names the objects, or their owners.
   fileprivate var isOfNamedObjects: Bool {
     switch self {
     case .objects, .members: true
@@ -212,7 +212,7 @@ extension CompiledRequest.Source {
 }
 
 extension QueryTest {
-  /// The objects that the left side has to be one of; nil where that is not what the comparison says.
+  /// The objects that the left side has to be one of; nil for other comparisons.
   fileprivate var namedObjects: [ObjectID]? {
     switch (self.operator, right.constant) {
     case (.equal, .object(let id)?): return [id]
@@ -230,8 +230,8 @@ extension QueryTest {
 }
 
 extension QueryTest {
-  /// The objects to one of which a relationship of the object has to lead, and that relationship: `owner == X`,
-  /// `ANY tags == X`, `tags CONTAINS X`, `X IN tags`. nil where the comparison says something else.
+  /// The objects that a relationship has to lead to, and that relationship: `owner == X`, `ANY tags == X`, `tags
+  /// CONTAINS X`, `X IN tags`. Nil for other comparisons.
   fileprivate var linkedObjects: (link: QueryLink, targets: [ObjectID])? {
     let isTurned = self.operator == .in && right.constant == nil
     let (members, other) = isTurned ? (right, left) : (left, right)

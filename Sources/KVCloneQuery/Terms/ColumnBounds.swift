@@ -3,7 +3,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Where in a column of an index the values lie that a test allows; more than those where it is not exact.
+/// The bounds of a column's values for which a test may hold; they include others if they are not exact.
 struct ColumnBounds {
   enum Shape {
     /// Whole values.
@@ -11,7 +11,7 @@ struct ColumnBounds {
     case range(lower: Edge, upper: Edge)
   }
 
-  /// An end of a range: what begins with the bytes belongs to it or not.
+  /// An end of a range: whether values with this prefix belong to it.
   struct Edge {
     var bytes: [UInt8]
     var isInclusive: Bool
@@ -23,7 +23,7 @@ struct ColumnBounds {
   /// Nothing.
   static var nothing: ColumnBounds { ColumnBounds(shape: .points([]), isExact: true) }
 
-  /// The same in a column that descends.
+  /// The same for a descending column.
   var complemented: ColumnBounds {
     func complement(_ bytes: [UInt8]) -> [UInt8] { bytes.map { ~$0 } }
     switch shape {
@@ -37,7 +37,7 @@ struct ColumnBounds {
 }
 
 extension RequestIndex {
-  /// Where the objects are for which a test holds; nil where the column cannot tell.
+  /// The bounds of the objects for which a test holds; nil if the column cannot decide it.
   func bounds(_ column: Column, _ test: ColumnTest) -> ColumnBounds? {
     guard test.concerns(column) else { return nil }
     let finder = BoundsFinder(column: column, builder: builder, isWiderTest: column.isFolded && test.key.form == .plain)
@@ -46,11 +46,11 @@ extension RequestIndex {
   }
 }
 
-/// Turns a comparison into bounds of one column, ascending.
+/// Converts a comparison to bounds of one ascending column.
 private struct BoundsFinder {
   let column: RequestIndex.Column
   let builder: IndexKeyBuilder
-  /// Whether the column folds what the test does not.
+  /// Whether the column folds texts and the test does not.
   let isWiderTest: Bool
 
   func bounds(_ operator: QueryComparison.Operator, _ value: QueryValue) -> ColumnBounds? {
@@ -86,7 +86,7 @@ private struct BoundsFinder {
         if isWiderTest, case .string(let text)? = stored { stored = .string(QueryText.folded(text, .foldedIndex)) }
         guard let (bytes, isTruncated) = try? builder.column(stored) else { return nil }
         points.append(bytes)
-        // Whether a large value is the one, only its bytes tell.
+        // For a blob, only its bytes decide equality.
         if column.type == .binary, stored != nil { points.append([IndexKeyBuilder.withheld]) }
         isExact = isExact && isSame && !isTruncated
       }
@@ -99,7 +99,7 @@ private struct BoundsFinder {
   private typealias Limit = (value: QueryValue, isInclusive: Bool)
 
   private func range(_ lower: Limit?, _ upper: Limit?) -> ColumnBounds? {
-    // Of two values, those in the range are told one by one.
+    // The booleans within the range are listed.
     if column.type == .boolean { return truthValues(lower, upper) }
     guard column.isSortable, var least = least else { return nil }
     var greatest = ColumnBounds.Edge(bytes: [1], isInclusive: true)
@@ -121,7 +121,7 @@ private struct BoundsFinder {
     return ColumnBounds(shape: .range(lower: least, upper: greatest), isExact: isExact)
   }
 
-  /// Below all values that can be compared: behind nil and NaN.
+  /// The lower end of all comparable values: above nil and NaN.
   private var least: ColumnBounds.Edge? {
     let nan: AttributeValue
     switch column.type {

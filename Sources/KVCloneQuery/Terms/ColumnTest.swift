@@ -1,21 +1,21 @@
 import KVCloneCore
 import KVCloneModel
 
-/// What one part of a condition says of one stored value of the object that is asked about: `age > 5`, `5 < age`,
-/// `owner == Person/1`, `canonical:(name) BEGINSWITH 'a'`.
+/// The condition on one stored value of the tested object: `age > 5`, `5 < age`, `owner == Person/1`, `canonical:(name)
+/// BEGINSWITH 'a'`.
 struct ColumnTest {
   let key: ColumnKey
   let `operator`: QueryComparison.Operator
-  /// What the stored value is compared with.
+  /// The constant.
   let value: QueryValue
 
-  /// nil where it says something else.
+  /// Nil for other conditions.
   init?(_ condition: QueryCondition) {
     guard case .comparison(let test) = condition, test.modifier == .direct else { return nil }
     self.init(test.left, test.operator, test.right, test.options)
   }
 
-  /// The same for the sides of a comparison without ANY, ALL or NONE.
+  /// Creates a test from the sides of a comparison without ANY, ALL or NONE.
   init?(
     _ left: QueryTerm, _ operator: QueryComparison.Operator, _ right: QueryTerm, _ options: QueryComparison.Options
   ) {
@@ -28,25 +28,25 @@ struct ColumnTest {
     }
   }
 
-  /// Whether a column of an index tells what is asked, perhaps with too many objects.
+  /// Whether a column of an index covers the test, possibly with additional objects.
   func concerns(_ column: RequestIndex.Column) -> Bool {
     guard column.code == key.code else { return false }
     if !column.isText { return key.form != .canonical }
     if column.isFolded == (key.form != .plain) { return key.form != .other }
-    // Texts that are equal are so when they are folded too.
+    // Equal texts stay equal when they are folded.
     return column.isFolded && key.form == .plain && (`operator` == .equal || `operator` == .in)
   }
 }
 
-/// A stored value of the object that is asked about, and what counts of it where it is a text.
+/// A stored value of the tested object, and the form of a text that is compared.
 struct ColumnKey: Equatable {
   enum Form {
     case plain
-    /// A comparison that ignores case and diacritics.
+    /// For comparisons that ignore case and diacritics.
     case folded
-    /// `canonical:(…)`, which gives the folded text.
+    /// For `canonical:(…)`, which returns the folded text.
     case canonical
-    /// A comparison that ignores one of them, for which there are no indexes.
+    /// For comparisons that ignore only one of them, which no index supports.
     case other
   }
 
@@ -74,7 +74,7 @@ struct ColumnKey: Equatable {
 }
 
 extension QueryComparison.Operator {
-  /// The operator that says the same with its sides exchanged; nil where none does.
+  /// The operator with exchanged sides; nil if there is none.
   fileprivate var turned: Self? {
     switch self {
     case .equal: .equal
@@ -88,7 +88,7 @@ extension QueryComparison.Operator {
 }
 
 extension QueryValue {
-  /// A constant as comparisons with these options see it.
+  /// A constant in the form of comparisons with these options.
   fileprivate func folded(as key: ColumnKey, _ options: QueryComparison.Options) -> QueryValue {
     guard key.form == .folded else { return self }
     switch self {

@@ -1,43 +1,43 @@
 import KVCloneCore
 import KVCloneModel
 
-/// A request made ready: what is looked at, what has to hold, and in which order the results come.
+/// A compiled request: the source of objects, the condition, and the order of results.
 package struct CompiledRequest: Sendable {
   let frame: RequestFrame
   let source: Source
-  /// About how many objects the source has, where that was found out.
+  /// The approximate number of objects in the source, if known.
   let estimate: Int?
-  /// The objects of all entries of an index's part, where they are so few that they were remembered when they were counted.
+  /// The objects of an index range, if they are few enough to be stored while counting.
   let found: [ObjectID]?
-  /// What has to hold for each object of the source; what the source itself vouches for is in it too.
+  /// The condition on each object of the source, including what the source itself ensures.
   let condition: QueryCondition?
-  /// Whether the source has the objects for which the condition holds, and no others: then nothing is asked of them.
+  /// Whether the condition holds for exactly the objects of the source: then it is not evaluated.
   let isSourceExact: Bool
-  /// None where results are only counted.
+  /// Empty if results are only counted.
   let order: [Order]
 
-  /// Where the objects come from that are looked at.
+  /// The source of objects to examine.
   indirect enum Source: Sendable {
     /// All objects of the entity, by ascending id.
     case entity
-    /// Objects that the condition names.
+    /// Objects named by the condition.
     case objects([ObjectID])
-    /// The members of other objects' relationships, whose inverses the condition asks for.
+    /// The members of other objects' relationships, for conditions on their inverses.
     case members([ObjectID], QueryLink)
-    /// The same of objects of another entity that an index tells.
+    /// Members of relationships of objects that an index of another entity yields.
     case linked(LinkedSearch)
-    /// Objects that have entries in a part of an index.
+    /// Objects with entries in a range of an index.
     case index(IndexScan)
-    /// The same in the order of the index, which is the request's.
+    /// Objects in the order of an index, which is the request's.
     case ordered(OrderedScan)
-    /// The objects of several sources, for the branches of an OR.
+    /// The union of several sources, for the branches of an OR.
     case union([Branch])
   }
 
-  /// What one branch of an OR is looked for in.
+  /// The source of one branch of an OR.
   struct Branch: Sendable {
     let source: Source
-    /// About how many objects there are; nil where nobody counted.
+    /// The approximate number of objects; nil if it was not counted.
     let estimate: Int?
   }
 
@@ -53,22 +53,22 @@ package struct CompiledRequest: Sendable {
   var limit: Int? { frame.limit }
   var wanted: Int? { frame.wanted }
 
-  /// Whether results are sorted after they were found, and not found in their order.
+  /// Whether results are sorted after the search, instead of being found in order.
   var sortsResults: Bool {
     if case .ordered = source { return false }
     return !order.isEmpty
   }
 }
 
-/// What a request asks for besides its condition.
+/// The parts of a request other than its condition.
 struct RequestFrame: Sendable {
   let entity: CompiledEntity
   let includesSubentities: Bool
-  /// By entity code: whose objects are wanted.
+  /// The entity codes of the wanted objects.
   let wantedCodes: Set<UInt16>
   let order: [CompiledRequest.Order]
   let offset: Int
-  /// nil is no limit.
+  /// Nil means no limit.
   let limit: Int?
 
   init(_ request: FetchRequest, _ entity: CompiledEntity, order: [CompiledRequest.Order]) {
@@ -80,7 +80,7 @@ struct RequestFrame: Sendable {
     limit = request.fetchLimit == 0 ? nil : request.fetchLimit
   }
 
-  /// How many results there may be before the limit is reached, those that are left out included.
+  /// The number of results until the limit, including the skipped ones.
   var wanted: Int? {
     guard let (sum, overflows) = limit?.addingReportingOverflow(offset), !overflows else { return nil }
     return sum

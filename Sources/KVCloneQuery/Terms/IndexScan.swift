@@ -1,7 +1,7 @@
 import KVCloneCore
 import KVCloneRecords
 
-/// The entries of an index that a condition leaves to look at.
+/// The index entries that remain to be examined for a condition.
 struct IndexScan: Sendable {
   /// Keys from `start` to before `end`.
   struct Interval: Sendable {
@@ -10,22 +10,22 @@ struct IndexScan: Sendable {
   }
 
   let index: RequestIndex
-  /// Ascending, and apart from each other.
+  /// Ascending and disjoint.
   let intervals: [Interval]
-  /// How many columns, from the first, have one value only.
+  /// The number of leading columns with a single value.
   let fixedCount: Int
-  /// How many columns, from the first, are limited at all.
+  /// The number of leading columns with any bounds.
   let limitedCount: Int
-  /// Whether the condition holds for all entries' objects, as far as they are of the request's entity.
+  /// Whether the condition holds for the objects of all entries, as far as they belong to the request's entity.
   let isExact: Bool
 
-  /// So many single values, of IN and in combination, are looked up at most.
+  /// The maximum number of single values, of IN and in combination, that are looked up.
   private static let maximumIntervalCount = 1000
 
-  /// - Parameter tests: what each part of the condition says of one value; nil for a part that says something else.
-  /// - Returns: nil where the index does not narrow anything down.
+  /// - Parameter tests: the condition of each part on one value; nil for other parts.
+  /// - Returns: nil if the index does not narrow the search.
   init?(_ index: RequestIndex, _ tests: [ColumnTest?]) {
-    // Most indexes are of something else.
+    // Most indexes cover other properties.
     let first = index.columns.first?.code
     guard tests.contains(where: { $0?.key.code == first }) else { return nil }
     guard let scan = Self.scan(index, tests), scan.limitedCount > 0,
@@ -34,12 +34,12 @@ struct IndexScan: Sendable {
     self = scan.value
   }
 
-  /// All entries that the condition leaves, in the order of the index; perhaps all there are.
+  /// All entries that the condition allows, in index order; possibly all of the index.
   static func ordered(_ index: RequestIndex, _ tests: [ColumnTest?]) -> IndexScan? {
     index.isConstraint ? nil : scan(index, tests)?.value
   }
 
-  /// Whether the objects come by ascending id: all values are the same.
+  /// Whether the objects are found by ascending id: all values are equal.
   var isInOrderOfIDs: Bool { intervals.count <= 1 && fixedCount == index.columns.count }
 
   private init(
@@ -81,7 +81,7 @@ struct IndexScan: Sendable {
       if let points {
         var sorted = points.values
         if sorted.count > 1 { sorted.sort { $0.lexicographicallyPrecedes($1) } }
-        // A text that is cut does not say what the value is.
+        // A truncated text does not identify the value.
         if fixedCount == place, sorted.count <= 1, points.isExact || !column.isText { fixedCount += 1 }
         isOfWholeValues = isOfWholeValues && !sorted.contains { $0.first == 0 }
         if prefixes.count == 1, sorted.count == 1 {
@@ -110,7 +110,7 @@ struct IndexScan: Sendable {
     return Scan(value: scan, isOfWholeValues: isOfWholeValues)
   }
 
-  /// The keys that begin with `prefix` and go on within all the bounds; nil where there are none.
+  /// The keys that start with `prefix` and continue within all the bounds; nil if there are none.
   private static func interval(_ prefix: [UInt8], _ bounds: [ColumnBounds]) -> Interval? {
     var (start, end) = (prefix, end(of: prefix))
     if bounds.isEmpty { return Interval(start: start, end: end) }
@@ -133,12 +133,12 @@ struct IndexScan: Sendable {
 /// Results in the order of an index.
 struct OrderedScan: Sendable {
   let scan: IndexScan
-  /// Whether the index is read from its end.
+  /// Whether the index is read backwards.
   let isReversed: Bool
-  /// How many of the request's sort keys the index tells; what they do not tell apart is sorted by the others.
+  /// The number of the request's sort keys that the index covers; equal results are sorted by the others.
   let sortedCount: Int
 
-  /// nil where the index is in another order.
+  /// Nil if the index has another order.
   init?(_ scan: IndexScan, _ order: [CompiledRequest.Order]) {
     let columns = scan.index.columns
     var place = scan.fixedCount
@@ -151,7 +151,8 @@ struct OrderedScan: Sendable {
         continue
       }
       guard place < columns.count, columns[place].isSortable, columns[place].isSorted(by: key) else { break }
-      // A long text is cut in a key, and what comes behind it then parts entries whose whole texts are yet to be compared.
+      // A long text is truncated in a key, and later columns then separate entries whose whole texts have yet to be
+      // compared.
       if columns[place].isText, place + 1 < columns.count { break }
       let isOpposite = sort.ascending != columns[place].isAscending
       guard isReversed ?? isOpposite == isOpposite else { break }

@@ -1,14 +1,14 @@
 import KVCloneCore
 import KVCloneModel
 
-/// Objects whose relationship has to lead to one of others, where an index tells those others: they are looked up, and
-/// what they lead back to is looked at.
+/// A search for objects by the target of a relationship: an index finds the targets, and their inverse lists are
+/// examined.
 struct LinkedSearch: Sendable {
-  /// The entity that the relationship leads to.
+  /// The destination entity of the relationship.
   let entity: CompiledEntity
   let scan: IndexScan
-  /// What the index has, by ascending id.
+  /// The objects found by the index, by ascending id.
   let found: [ObjectID]
-  /// The relationship on the other side.
+  /// The inverse relationship.
   let inverse: QueryLink
 }

@@ -1,17 +1,17 @@
 import KVCloneCore
 import KVCloneModel
 
-/// What one part of a condition says of objects that a relationship of the object leads to: `bag.title == 'x'`,
-/// `ANY tags.name == 'x'`, `tags.name CONTAINS 'x'`, `SUBQUERY(tags, $t, $t.name == 'x').@count > 0`.
+/// The condition of one part on the targets of a relationship: `bag.title == 'x'`, `ANY tags.name == 'x'`, `tags.name
+/// CONTAINS 'x'`, `SUBQUERY(tags, $t, $t.name == 'x').@count > 0`.
 ///
-/// An object for which the part holds leads to one at least for which all of ``inner`` holds; not every one that does so
-/// has to be one of those that are sought.
+/// An object for which the part holds has at least one target for which all of ``inner`` holds; the reverse need not be
+/// true.
 struct LinkedTest {
   let link: QueryLink
-  /// About the other object, as if it were asked itself.
+  /// The conditions on the target, as its own.
   let inner: [ColumnTest]
 
-  /// nil where it says something else, or may hold where there is no other object.
+  /// Nil for other conditions, and for those that may hold without a target.
   init?(_ condition: QueryCondition) {
     guard case .comparison(let test) = condition,
       let (link, inner) = Self.ofSubquery(test) ?? Self.ofMember(test) ?? Self.ofPath(test)
@@ -20,7 +20,7 @@ struct LinkedTest {
     self.inner = inner
   }
 
-  /// With what else is said of the only object that a to-one relationship leads to.
+  /// Adds further conditions on the only target of a to-one relationship.
   init(_ link: QueryLink, _ inner: [ColumnTest]) {
     self.link = link
     self.inner = inner
@@ -34,7 +34,7 @@ struct LinkedTest {
     guard test.modifier == (link.isToMany ? .any : .direct),
       let inner = ColumnTest(left, test.operator, right, test.options)
     else { return nil }
-    // Without an object there, a to-one path gives nil, which may be what is sought. A to-many one gives nothing.
+    // Without a target, a to-one path is nil, which may be searched for. A to-many path is empty.
     return link.isToMany || !inner.value.hasNull ? (link, [inner]) : nil
   }
 
@@ -54,7 +54,7 @@ struct LinkedTest {
     return (link, [inner])
   }
 
-  /// A subquery that is said not to be empty.
+  /// A subquery that must not be empty.
   private static func ofSubquery(_ test: QueryTest) -> (QueryLink, [ColumnTest])? {
     guard test.modifier == .direct, case .collection(.count, let list) = test.left.node,
       case .subquery(let members, let depth, let condition) = list.node,
@@ -66,12 +66,12 @@ struct LinkedTest {
 }
 
 extension QueryValue {
-  /// Whether nil is the value, or one of the list.
+  /// Whether the value, or one of the list, is nil.
   fileprivate var hasNull: Bool { isNull || elements.contains(where: \.isNull) }
 }
 
 extension QueryComparison.Operator {
-  /// Whether the comparison of the number 0 with a constant may hold.
+  /// Whether comparing the number 0 with a constant may be true.
   fileprivate func mayHold(forNoneAnd constant: QueryValue) -> Bool {
     let none = QueryValue.integer(0)
     switch self {
@@ -85,7 +85,7 @@ extension QueryComparison.Operator {
 }
 
 extension QueryCondition {
-  /// What a direct comparison says of the member that the subquery at this depth looks at; nil for other conditions.
+  /// The condition of a direct comparison on the member of the subquery at this depth; nil for other conditions.
   fileprivate func test(ofElement depth: Int) -> ColumnTest? {
     func isElement(_ term: QueryTerm) -> Bool {
       if case .element(depth) = term.node { return true }
@@ -98,8 +98,7 @@ extension QueryCondition {
 }
 
 extension QueryTerm {
-  /// A relationship of the object that is asked about, and the value that its targets give, as if one of them were asked;
-  /// nil for other terms.
+  /// A relationship of the tested object, and the term for its targets, as their own; nil for other terms.
   fileprivate var movedBehindLink: (QueryLink, QueryTerm)? {
     var link: QueryLink?
     let moved = moved { term in
@@ -111,8 +110,7 @@ extension QueryTerm {
     return (link, moved)
   }
 
-  /// The same stored value, or folded text of one, with the object that is asked about in its owner's place; nil for what
-  /// has another owner.
+  /// The same stored value, or folded text of one, with the tested object as its owner; nil for other owners.
   fileprivate func moved(_ isOwner: (QueryTerm) -> Bool) -> QueryTerm? {
     switch node {
     case .attribute(let owner, let column) where isOwner(owner):

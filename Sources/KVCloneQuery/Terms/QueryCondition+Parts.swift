@@ -1,5 +1,5 @@
 extension QueryCondition {
-  /// The parts that all have to hold.
+  /// The conjuncts.
   var parts: [QueryCondition] {
     guard case .all(let parts) = self else { return [self] }
     return parts.contains(where: \.isCompound) ? parts.flatMap(\.parts) : parts

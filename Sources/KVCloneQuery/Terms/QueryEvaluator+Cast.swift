@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 
 extension QueryEvaluator {
-  /// The error that an object's value is none of the type that it is cast to. It names the object, and never the value.
+  /// The error for an object's value that cannot be cast. It names the object, and never the value.
   func castError(_ problem: CastProblem, _ term: QueryTerm, _ type: AttributeType, _ object: String?, _ entity: String?)
     -> StoreError
   {

@@ -3,14 +3,14 @@ package import KVCloneCore
 package import KVCloneModel
 package import KVCloneRecords
 
-/// Values of expressions.
+/// Evaluates expressions.
 extension QueryEvaluator {
-  /// A term's value; a list with all of its elements in memory where it gives many.
+  /// Returns a term's value; a list with all elements in memory for a term with many.
   package func value(
     _ term: QueryTerm, _ id: ObjectID, _ view: borrowing RecordView, _ session: borrowing Session
   ) throws(StoreError) -> QueryValue {
     if case .constant(let value) = term.node { return value }
-    // What most terms are: the object's own attribute.
+    // The most common term: the object's own attribute.
     if case .attribute(let owner, let column) = term.node, case .current = owner.node, column.composite == nil {
       return try stored(column, session, view, id)
     }
@@ -23,8 +23,8 @@ extension QueryEvaluator {
     return isList ? .list(values) : values.first ?? .null
   }
 
-  /// Calls `body` with each value of a term, until it answers false: once for what gives one value, and not at all where a
-  /// key path ends in an empty relationship on its way.
+  /// Calls `body` with each value of a term, until it returns false: once for a single value, and not at all if an
+  /// intermediate relationship of a key path is empty.
   func forEachValue(
     _ term: QueryTerm, _ id: ObjectID, _ view: borrowing RecordView, _ session: borrowing Session,
     _ body: (QueryValue) throws(StoreError) -> Bool
@@ -57,7 +57,7 @@ extension QueryEvaluator {
     case .subquery(let members, let depth, let condition):
       try forEachValue(members, id, view, session) { (member) throws(StoreError) in
         guard case .object(let object) = member else { return true }
-        // The members may come from a subquery that has not ended: its own element is in this one's place, and is done with.
+        // The members may come from an outer subquery: its element is no longer needed and is replaced.
         elements.removeLast(elements.count - depth)
         elements.append(object)
         defer { elements.removeLast(max(0, elements.count - depth)) }
@@ -79,7 +79,7 @@ extension QueryEvaluator {
       var arguments: [QueryValue] = []
       for term in terms { arguments.append(try value(term, id, view, session)) }
       let value = QueryFunctions.call(function, arguments)
-      // `mode:` gives many.
+      // `mode:` returns many.
       guard case .list(let values) = value else {
         _ = try body(value)
         return
@@ -105,7 +105,7 @@ extension QueryEvaluator {
     }
   }
 
-  /// Calls `body` with every object that a term gives, and its record.
+  /// Calls `body` with every object of a term, and its record.
   private func forEachObject(
     _ term: QueryTerm, _ id: ObjectID, _ view: borrowing RecordView, _ session: borrowing Session,
     _ body: (borrowing Session, CompiledEntity, borrowing RecordView, ObjectID) throws(StoreError) -> Bool
@@ -115,7 +115,7 @@ extension QueryEvaluator {
       return
     }
     try forEachValue(term, id, view, session) { (value) throws(StoreError) in
-      // A constant may name an object that is gone.
+      // A constant may name a deleted object.
       guard case .object(let object) = value, let record = try session.record(object) else { return true }
       return try body(session, try schema.entity(of: record, id: object), record, object)
     }
@@ -139,7 +139,7 @@ extension QueryEvaluator {
     }
   }
 
-  /// Whether `body` wants more.
+  /// Returns whether `body` continues.
   private func forEachTarget(
     _ link: QueryLink, _ session: borrowing Session, _ entity: CompiledEntity, _ view: borrowing RecordView,
     _ id: ObjectID, _ body: (QueryValue) throws(StoreError) -> Bool
@@ -182,7 +182,7 @@ extension QueryEvaluator {
     return found
   }
 
-  /// `@count`, `@sum` and the others, over the elements that are not nil (`@count` counts those too), one by one.
+  /// Computes `@count`, `@sum` and the others over the elements that are not nil (`@count` includes those), one by one.
   private func aggregate(
     _ function: QueryCollectionOperator, _ list: QueryTerm, _ id: ObjectID, _ view: borrowing RecordView,
     _ session: borrowing Session

@@ -2,15 +2,15 @@ package import KVCloneCore
 package import KVCloneModel
 package import KVCloneRecords
 
-/// Evaluates one request's conditions and expressions on objects, one after the other.
+/// Evaluates the conditions and expressions of one request on objects, one after the other.
 ///
-/// Values are those of the session's state. Of an object, only the properties that are asked about are read; the members
-/// of a list are looked at one by one, until the answer is known.
+/// Values are those of the session's state. Only the used properties of an object are read; the members of a list are
+/// evaluated one by one, until the result is known.
 package final class QueryEvaluator {
   let schema: Schema
-  /// The members that the subqueries around the place of evaluation look at, outermost first.
+  /// The current members of the enclosing subqueries, outermost first.
   var elements: [ObjectID] = []
-  /// What the group has that is asked about: see ``QueryGrouping``.
+  /// The values of the current group: see ``QueryGrouping``.
   var places: [QueryValue] = []
   private var patterns = TextPatterns()
 
@@ -48,7 +48,7 @@ package final class QueryEvaluator {
     }
   }
 
-  /// Whether the comparison gives `wanted` for some element of its left side.
+  /// Whether the comparison is `wanted` for some element of its left side.
   private func someElement(
     _ test: QueryTest, _ id: ObjectID, _ view: borrowing RecordView, _ session: borrowing Session, is wanted: Bool
   ) throws(StoreError) -> Bool {
@@ -64,7 +64,7 @@ package final class QueryEvaluator {
   private func holdsDirectly(
     _ test: QueryTest, _ id: ObjectID, _ view: borrowing RecordView, _ session: borrowing Session
   ) throws(StoreError) -> Bool {
-    // Membership stops at the first member that is the one.
+    // Membership ends at the first equal member.
     if test.operator == .contains, test.left.isList {
       return try contains(test.left, try value(test.right, id, view, session), test.options, id, view, session)
     }
@@ -89,7 +89,8 @@ package final class QueryEvaluator {
 
   // MARK: Two values
 
-  /// Compares two values. nil equals nil, differs from everything else, and is neither less nor greater, nor part of anything.
+  /// Compares two values. nil equals nil, differs from everything else, and is neither less nor greater, nor contained
+  /// in anything.
   private func matches(_ left: QueryValue, _ right: QueryValue, _ test: QueryTest) throws(StoreError) -> Bool {
     let options = test.options
     switch test.operator {
@@ -123,7 +124,7 @@ package final class QueryEvaluator {
     switch test.operator {
     case .like: return (test.like ?? LikePattern(QueryText.folded(right, test.options))).matches(text)
     case .matches:
-      // Letter case has a meaning in patterns (\w and \W), so that it is not folded there, but ignored.
+      // Letter case has a meaning in patterns (\w and \W), so it is not folded there, but ignored.
       let diacritics = test.options.intersection(.diacriticInsensitive)
       let folded = QueryText.folded(right, diacritics)
       let pattern = test.options.contains(.caseInsensitive) ? "(?i)" + folded : folded

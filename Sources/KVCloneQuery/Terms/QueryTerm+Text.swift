@@ -1,5 +1,5 @@
 extension QueryTerm {
-  /// The key path, as it was written; nil for what is none.
+  /// The key path as written; nil for other terms.
   var path: String? {
     switch node {
     case .attribute(let owner, let column): owner.prefix + column.name
@@ -10,7 +10,7 @@ extension QueryTerm {
 
   private var prefix: String { path.map { $0 + "." } ?? "" }
 
-  /// In an error's message: never a value.
+  /// The text in an error's message: never a value.
   var text: String {
     if let path { return path }
     switch node {

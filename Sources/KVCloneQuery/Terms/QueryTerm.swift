@@ -1,7 +1,8 @@
 import KVCloneCore
 import KVCloneModel
 
-/// An expression made ready for one model: names are properties, constants are of the types that they are compared with.
+/// A compiled expression for one model: names are resolved to properties, constants are converted to the types that
+/// they are compared with.
 ///
 /// A class, so that evaluating it for a million objects copies nothing.
 package final class QueryTerm: Sendable {
@@ -15,13 +16,13 @@ package final class QueryTerm: Sendable {
 
   enum Node: Sendable {
     case constant(QueryValue)
-    /// The object that is asked about.
+    /// The tested object.
     case current
-    /// The member that the subquery at this depth looks at.
+    /// The member of the subquery at this depth.
     case element(Int)
     case attribute(of: QueryTerm, QueryColumn)
     case relationship(of: QueryTerm, QueryLink)
-    /// The members of one object's relationship, counted without reading one.
+    /// The number of members in one object's relationship, without reading them.
     case memberCount(of: QueryTerm, QueryLink)
     case collection(QueryCollectionOperator, QueryTerm)
     case function(QueryFunction, [QueryTerm])
@@ -31,21 +32,21 @@ package final class QueryTerm: Sendable {
     case cast(QueryTerm, AttributeType)
     case combination(QueryTerm, QuerySetOperator, QueryTerm)
     case item(QueryTerm, QueryPosition)
-    /// What a group of objects has at a place: see ``QueryGrouping``.
+    /// The value of a group's place: see ``QueryGrouping``.
     case place(Int)
   }
 
-  /// Whether it gives any number of values, which need ANY, ALL or a collection operator.
+  /// Whether it has any number of values, which need ANY, ALL or a collection operator.
   var isList: Bool { kind.isList }
 
-  /// The value of a constant.
+  /// The constant value, if it is one.
   var constant: QueryValue? {
     if case .constant(let value) = node { return value }
     return nil
   }
 }
 
-/// Which element of a list.
+/// The position of an element in a list.
 enum QueryPosition: Sendable {
   case first
   case last
@@ -53,16 +54,16 @@ enum QueryPosition: Sendable {
   case at(QueryTerm)
 }
 
-/// A stored attribute, by the code that it has in every layout of the entity that declares it, and of those below.
+/// A stored attribute, by its code, which is the same in every layout of the declaring entity and its subentities.
 final class QueryColumn: Sendable {
   let name: String
   let code: UInt16
   let type: AttributeType
-  /// What objects have that are older than the attribute.
+  /// The value of objects that are older than the attribute.
   let defaultValue: QueryValue
-  /// A composite attribute as a whole: its name; nil for what is stored itself.
+  /// The name of a whole composite attribute; nil for stored attributes.
   let composite: String?
-  /// Whether a large value, which is kept outside of the record, has to be read. Whether it is nil, the record says.
+  /// Whether blobs are read. The record alone tells whether the value is nil.
   let readsLargeValues: Bool
 
   init(_ attribute: CompiledAttribute) {
@@ -107,9 +108,9 @@ final class QueryLink: Sendable {
   }
 }
 
-/// What a term gives, as far as the model says.
+/// The kind of a term's values, as far as the model determines it.
 indirect enum QueryKind: Sendable {
-  /// Nobody knows before it is evaluated, or nil.
+  /// Unknown before evaluation, or nil.
   case unknown
   case number
   case text
@@ -117,7 +118,7 @@ indirect enum QueryKind: Sendable {
   case uuid
   case bytes
   case object(CompiledEntity)
-  /// Values that are equal or not, and nothing else.
+  /// Values that support only equality.
   case opaque
   case list(QueryKind)
 
@@ -151,13 +152,13 @@ indirect enum QueryKind: Sendable {
     return false
   }
 
-  /// What the elements of a list are; a single value's own kind.
+  /// The kind of a list's elements; a single value's own kind.
   var element: QueryKind {
     if case .list(let kind) = self { return kind }
     return self
   }
 
-  /// In an error's message.
+  /// The name in an error's message.
   var name: String {
     switch self {
     case .unknown: "a value"
@@ -184,7 +185,7 @@ indirect enum QueryKind: Sendable {
   }
 }
 
-/// A condition made ready for one model.
+/// A compiled condition for one model.
 package indirect enum QueryCondition: Sendable {
   case constant(Bool)
   case all([QueryCondition])
@@ -202,7 +203,7 @@ package final class QueryTest: Sendable {
   let options: QueryComparison.Options
   /// The pattern of LIKE, where it is a constant.
   let like: LikePattern?
-  /// The same on a record's bytes, where that is enough.
+  /// The same test on a record's bytes, if that suffices.
   let onRecord: RecordTest?
 
   init(

@@ -22,6 +22,6 @@ public struct QueryVariables: Sendable, ExpressibleByDictionaryLiteral {
     return nil
   }
 
-  /// The same as a dictionary.
+  /// The variables as a dictionary.
   var dictionary: [String: QueryArgument] { Dictionary(pairs, uniquingKeysWith: { first, _ in first }) }
 }

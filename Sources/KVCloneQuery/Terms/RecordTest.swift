@@ -2,23 +2,23 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// A comparison of one of an object's own attributes with a constant, decided on the bytes of its record: no value is made
-/// of either. It answers what ``QueryEvaluator`` would, or leaves the question to it.
+/// A comparison of one of an object's own attributes with a constant, on the bytes of its record: neither becomes a
+/// value. It has the result of ``QueryEvaluator``, or leaves the decision to it.
 struct RecordTest: Sendable {
   private let code: UInt16
   private let comparison: FieldTest.Comparison
   private let holdsForNil: Bool
-  /// UTF-8 that a text is compared with.
+  /// The UTF-8 of a text constant.
   let text: [UInt8]
 
-  /// nil where the comparison is of something else.
+  /// Nil for other comparisons.
   init?(_ left: QueryTerm, _ operation: QueryComparison.Operator, _ right: QueryTerm) {
     guard let constant = right.constant, let column = left.ownColumn else { return nil }
     self.init(column, operation, constant, holdsForNil: operation == .notEqual)
   }
 
-  /// A test for objects whose attribute comes behind a value in an order; `isBehindEqual`: equal ones count too. Where it
-  /// does not hold, an object may come behind all the same. nil where records do not tell.
+  /// A test for objects whose attribute sorts after a value; `isBehindEqual`: including equal ones. If it does not
+  /// hold, an object may sort after the value nevertheless. Nil if records cannot decide.
   init?(behind value: QueryValue, _ order: CompiledRequest.Order, isBehindEqual: Bool) {
     guard order.options.isEmpty, let column = order.term.ownColumn else { return nil }
     if value.isNull {
@@ -67,14 +67,14 @@ struct RecordTest: Sendable {
     self.init(column.code, comparison, holdsForNil: holdsForNil, text: text)
   }
 
-  /// The same for records of one layout; nil where those cannot tell.
+  /// The test for records of one layout; nil if those cannot decide it.
   ///
-  /// - Parameter text: ``text``, in memory that stays as it is while the result is asked.
+  /// - Parameter text: ``text``, in memory that stays valid while the result is used.
   func test(of layout: RecordLayout, text: UnsafeRawBufferPointer) -> FieldTest? {
     FieldTest(layout, property: code, comparison, holdsForNil: holdsForNil, text: text)
   }
 
-  /// Whether it holds for the object of a record; nil where the record cannot tell.
+  /// Whether it holds for the object of a record; nil if the record cannot decide it.
   func holds(_ view: borrowing RecordView) -> Bool? {
     text.withUnsafeBytes { test(of: view.layout, text: $0)?.holds(view) }
   }
@@ -104,7 +104,7 @@ struct RecordTest: Sendable {
     }
   }
 
-  /// A constant that a double holds without rounding; nil for others.
+  /// A constant that a double represents exactly; nil for others.
   private static func double(_ number: QueryNumber) -> Double? {
     switch number {
     case .integer(let value): Double(exactly: value)
@@ -115,7 +115,7 @@ struct RecordTest: Sendable {
 }
 
 extension QueryTerm {
-  /// The attribute, where the term is a stored one of the object that is asked about, and no composite.
+  /// The attribute, if the term is a stored attribute of the tested object, and not a composite.
   var ownColumn: QueryColumn? {
     guard case .attribute(let owner, let column) = node, case .current = owner.node, column.composite == nil else {
       return nil
@@ -125,7 +125,7 @@ extension QueryTerm {
 }
 
 extension FieldTest.Relation {
-  /// nil for operators that compare otherwise.
+  /// Nil for operators with other comparisons.
   fileprivate init?(_ operation: QueryComparison.Operator) {
     switch operation {
     case .equal: self = .equal

@@ -2,17 +2,17 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Tests that all have to hold, made ready for records of one layout after the other: neighbours share theirs, so that
-/// fields are looked up when it changes, and not for each record.
+/// A conjunction of tests, prepared for records of one layout at a time: adjacent records share theirs, so fields are
+/// looked up when the layout changes, and not for each record.
 struct RecordTests: ~Copyable {
   private var tests: [RecordTest] = []
-  /// What the tests compare texts with, in memory that stays where it is.
+  /// The text constants of the tests, in memory with stable addresses.
   private var texts: [UnsafeMutableRawBufferPointer] = []
   private var fields: UnsafeMutablePointer<FieldTest>?
   private var fieldCount = 0
-  /// The layout that the tests are ready for; nil before the first record.
+  /// The layout that the tests are prepared for; nil before the first record.
   private var layout: RecordLayout?
-  /// The places of the tests that records of the layout cannot decide.
+  /// The indexes of the tests that records of the layout cannot decide.
   private(set) var undecided: [Int] = []
 
   init(_ tests: [RecordTest] = []) {
@@ -24,7 +24,7 @@ struct RecordTests: ~Copyable {
     fields?.deallocate()
   }
 
-  /// Takes other tests instead.
+  /// Replaces the tests.
   mutating func set(_ tests: [RecordTest]) {
     for text in texts { text.deallocate() }
     fields?.deallocate()
@@ -38,7 +38,7 @@ struct RecordTests: ~Copyable {
     (fieldCount, layout, undecided) = (0, nil, [])
   }
 
-  /// Makes the tests ready for records of a layout.
+  /// Prepares the tests for records of a layout.
   mutating func prepare(_ layout: RecordLayout) {
     self.layout = layout
     fieldCount = 0
@@ -53,7 +53,7 @@ struct RecordTests: ~Copyable {
     }
   }
 
-  /// Whether records of a layout can be decided as it is. Asked for every record, so not by `==` of optionals, which is
+  /// Whether the tests are prepared for a layout. Called for every record, so not by `==` of optionals, which is
   /// dispatched.
   @inline(__always)
   func isReady(for other: RecordLayout) -> Bool {
@@ -61,26 +61,26 @@ struct RecordTests: ~Copyable {
     return layout == other
   }
 
-  /// The tests that records of the present layout decide.
+  /// The tests that records of the current layout decide.
   @inline(__always)
   var decided: UnsafeBufferPointer<FieldTest> { UnsafeBufferPointer(start: fields, count: fieldCount) }
 
-  /// Whether one of them is of a text.
+  /// Whether one of them tests a text.
   var decidesTexts: Bool { decided.contains { $0.isOfText } }
 
-  /// The tests, where they are ready for a layout, and decide it alone; none where they do not.
+  /// The tests, if they are prepared for a layout, and decide it completely; otherwise empty.
   @inline(__always)
   func alone(for layout: RecordLayout) -> UnsafeBufferPointer<FieldTest> {
     isReady(for: layout) && undecided.isEmpty ? decided : UnsafeBufferPointer(start: nil, count: 0)
   }
 
-  /// Whether all tests hold that are decided on a record, which is of the present layout.
+  /// Whether all decidable tests hold for a record of the current layout.
   @inline(__always)
   func hold(_ view: borrowing RecordView) -> Bool {
     FieldTest.allHold(UnsafeBufferPointer(start: fields, count: fieldCount), view)
   }
 
-  /// Whether there is a test, and all are decided on a record, and hold.
+  /// Whether there is a test, and all are decidable on a record, and hold.
   @inline(__always)
   mutating func surelyHold(_ view: borrowing RecordView) -> Bool {
     if !isReady(for: view.layout) { prepare(view.layout) }
@@ -88,23 +88,23 @@ struct RecordTests: ~Copyable {
   }
 }
 
-/// What an object has to be to be one of a request's, asked of one object after the other.
+/// The filter of a request, applied to one object after the other.
 struct RecordFilter: ~Copyable {
   let evaluator: QueryEvaluator
   private let rootCode: UInt16
   private let wantedCodes: Set<UInt16>
-  /// The last entity that was wanted: neighbours are of one, as a rule.
+  /// The last wanted entity: adjacent objects are usually of the same.
   private var lastCode: UInt16 = 0
   private var tests: RecordTests
-  /// The parts of the condition that the tests are of.
+  /// The parts of the condition that are tested on records.
   private let testedParts: [QueryCondition]
   private let otherParts: [QueryCondition]
-  /// What is left to the evaluator for records of the present layout.
+  /// The parts that the evaluator tests for records of the current layout.
   private var rest: [QueryCondition] = []
   private var hasRest = false
-  /// Tests that together say that an object comes behind all that a limit keeps, in the memory of whoever keeps them.
+  /// Tests that together prove that an object sorts after all that a limit keeps, in memory of their owner.
   private let behind: UnsafeMutablePointer<RecordTests>?
-  /// Looks through records of the present layout.
+  /// Filters records of the current layout.
   private var sieve: RecordSieve?
   private var layout = RecordLayout?.none
 
@@ -127,7 +127,7 @@ struct RecordFilter: ~Copyable {
     (testedParts, otherParts) = (tested, others)
   }
 
-  /// Whether an object is of an entity that is asked for.
+  /// Whether an object is of a wanted entity.
   @inline(__always)
   mutating func isOfWantedEntity(_ id: ObjectID, _ view: borrowing RecordView) throws(StoreError) -> Bool {
     let code = view.layout.entityCode
@@ -137,7 +137,7 @@ struct RecordFilter: ~Copyable {
     return true
   }
 
-  /// Whether the condition holds for an object, as far as the request's source does not vouch for it.
+  /// Whether the condition holds for an object, as far as the request's source does not ensure it.
   @inline(__always)
   mutating func holds(
     _ id: ObjectID, _ view: borrowing RecordView, _ session: borrowing Session
@@ -148,7 +148,7 @@ struct RecordFilter: ~Copyable {
     return try restHolds(id, view, session)
   }
 
-  /// What a record's bytes say, where it is of the layout of the one before.
+  /// Filters a record by its bytes, if it has the layout of the one before.
   @inline(__always)
   func judge(_ key: RawSpan, _ value: RawSpan) -> RecordVerdict {
     guard let sieve, let layout else { return .unknown }
@@ -162,7 +162,7 @@ struct RecordFilter: ~Copyable {
   private mutating func prepare(_ layout: RecordLayout) {
     tests.prepare(layout)
     self.layout = layout
-    // What comes behind is not known yet, and may be told by a text.
+    // The tests for the limit are not known yet, and may test a text.
     sieve = RecordSieve(layout, readsTexts: behind != nil || tests.decidesTexts)
     rest = tests.undecided.map { testedParts[$0] } + otherParts
     hasRest = !rest.isEmpty

@@ -2,15 +2,15 @@ import Foundation
 import KVCloneCore
 import KVCloneModel
 
-/// A constant as a column of some type would store it. Numbers are compared across types, so a constant may lie between two
-/// values that can be stored, or be none at all.
+/// A constant in the form in which a column of some type would store it. Numbers are compared across types, so a
+/// constant may be between two storable values, or match none.
 enum StoredMatch {
-  /// Comparing with this one finds all that is sought; `isExact`: and nothing else. nil stands for nil where values are
-  /// sought that are equal, and for no limit where a limit is.
+  /// Comparing with this value finds all matches; `isExact`: and no other values. nil means nil for equality, and no
+  /// limit for a limit.
   case value(AttributeValue?, isExact: Bool)
-  /// No stored value is it, or within the limit.
+  /// No stored value is equal, or within the limit.
   case nothing
-  /// It cannot be told from the column.
+  /// The column cannot decide it.
   case unusable
 
   // MARK: Equal values
@@ -57,7 +57,7 @@ enum StoredMatch {
 
   // MARK: Limits
 
-  /// - Parameter isLower: whether greater values are sought; else less ones.
+  /// - Parameter isLower: whether greater values are wanted; else lesser ones.
   static func limit(_ value: QueryValue, isLower: Bool, _ type: AttributeType?) -> StoredMatch {
     // Nothing is less or greater than nil.
     if value.isNull { return .nothing }
@@ -95,7 +95,7 @@ enum StoredMatch {
     return .value(.integer(Int64(value.rounded(isLower ? .up : .down))), isExact: false)
   }
 
-  /// A limit that is not exact is moved outwards by more than what rounding can have done.
+  /// An inexact limit is moved outwards by more than the possible rounding error.
   private static func doubleLimit(_ number: QueryNumber, _ isLower: Bool) -> (Double, isExact: Bool) {
     switch number {
     case .double(let value): return (value, true)
@@ -112,7 +112,7 @@ enum StoredMatch {
     .value(.date(Date(timeIntervalSinceReferenceDate: seconds)), isExact: true)
   }
 
-  /// A double counts as what it prints where it is compared with a decimal, as far as decimals go.
+  /// In comparisons with a decimal, a double counts as its printed form, within the range of decimals.
   private static func decimal(_ number: QueryNumber) -> StoredMatch {
     switch number {
     case .integer(let value): return .value(.decimal(Decimal(value)), isExact: true)
@@ -128,7 +128,7 @@ enum StoredMatch {
 }
 
 extension QueryNumber {
-  /// The number where it is a whole one of 64 bits; nil for doubles.
+  /// The number if it is a 64-bit integer; nil for doubles.
   fileprivate var storedInteger: Int64? {
     if case .double = self { return nil }
     return whole.flatMap { Int64(exactly: $0) }
