@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// A clone in a write transaction of its own, or the plan for one.
+/// A clone in its own write transaction, or the plan for one.
 struct CloneCall: Sendable {
   let roots: [ObjectID]
   let options: CloneOptions
@@ -20,7 +20,7 @@ struct CloneCall: Sendable {
 
   func run() throws -> CloneResult { try run(CloneMonitor(progress: options.progress)) }
 
-  /// Clones on the writer thread of the destination. Cancelling the task ends the clone.
+  /// Clones on the writer thread of the destination. Cancelling the task cancels the clone.
   func runOnWriterThread() async throws -> CloneResult {
     let cancellation = CloneMonitor(progress: options.progress)
     return try await withTaskCancellationHandler {
@@ -38,7 +38,7 @@ struct CloneCall: Sendable {
     try origin.check(destination)
     let attempt = Attempt(key: try origin.key(roots, options), cancellation: cancellation, reasons: reasons)
     return try onceMoreIfMapFull {
-      // A repeated call needs no sources any more.
+      // A repeated call needs no sources.
       if let key = attempt.key, let known = try key.result(in: destination.readSession()) { return known }
       return try run(attempt, ContinuousClock.now)
     }
@@ -50,7 +50,7 @@ struct CloneCall: Sendable {
     let reasons: PlanReasons?
   }
 
-  /// What was planned without the write lock.
+  /// The result of planning without the write lock.
   private struct Planned {
     let commit: UInt64
     let context: CloneContext
@@ -58,8 +58,8 @@ struct CloneCall: Sendable {
 
   private func run(_ attempt: Attempt, _ start: ContinuousClock.Instant) throws -> CloneResult {
     let other = try OtherStore(self, attempt.cancellation)
-    // The plan is made without the lock. If another transaction has committed before the lock is taken, it is made
-    // again; the last time under the lock, so that busy writers cannot keep a clone waiting for ever.
+    // The plan is made without the lock. If another transaction has committed before the lock is taken, it is repeated;
+    // the last time under the lock, so that busy writers cannot delay a clone for ever.
     for number in 1...3 {
       var planned: Planned?
       if number < 3 {
@@ -74,8 +74,8 @@ struct CloneCall: Sendable {
     throw CloneError(.cancelled, "the clone gave up after repeated write conflicts; retry")
   }
 
-  /// Another store is read in one transaction from the mark to the commit: its state stays the same, and so does what
-  /// belongs to the clone. Only the check of the destination is repeated.
+  /// Another store is read in one transaction from the mark to the commit: its state, and therefore the clone set,
+  /// stays the same. Only the check of the destination is repeated.
   private struct OtherStore {
     let reader: CloneReader
     let scope: CloneScope
@@ -95,12 +95,12 @@ struct CloneCall: Sendable {
     return try origin.prepare(roots, options, cancellation, reader, session)
   }
 
-  /// Writes what was planned, or, without a plan, plans under the lock. Nil if the plan is outdated.
+  /// Writes the planned clone, or, without a plan, plans under the lock. Returns nil if the plan is outdated.
   private func write(
     _ planned: Planned?, _ other: OtherStore?, _ attempt: Attempt, _ start: ContinuousClock.Instant
   ) throws -> CloneResult? {
     let (cancellation, reasons) = (attempt.cancellation, attempt.reasons)
-    // While no transaction of this store is open: the map can grow.
+    // While this store has no open transaction: the map can grow.
     if let byteCount = planned?.context.byteCount { try destination.engine.space?.makeRoom(for: byteCount) }
     try cancellation.check(.wait, 0, of: nil)
     let commits =
@@ -110,8 +110,8 @@ struct CloneCall: Sendable {
     transaction.operation = "clone"
     let locked = ContinuousClock.now
     if let key = attempt.key, let known = try key.result(in: transaction.session) { return known }
-    // A snapshot is read by a transaction that is begun after the write transaction, so that both are of one state: the
-    // snapshot, with the blobs that it alone shows, is not deleted in one of them.
+    // A snapshot is read by a transaction that begins after the write transaction, so that both see one state:
+    // otherwise the snapshot, with the blobs that only it references, could be deleted in one of them.
     let reader = try other?.reader ?? origin.beginReading()
     let context: CloneContext
     if let planned {
@@ -128,14 +128,14 @@ struct CloneCall: Sendable {
       result = try transaction.write(context, from: origin, reader, roots, attempt.key, start)
       try cancellation.check(.commit, 0, of: result.objectCount)
     } catch {
-      // The hook may have shown ids to its caller: they are not given out again.
+      // The hook may have shown ids to its caller: they are not reused.
       destination.noteSerials(of: transaction.session.changes, dryRun: reasons)
       throw error
     }
     let written = ContinuousClock.now
     try transaction.commit(destination, dryRun: reasons)
     let committed = ContinuousClock.now
-    // A plan that was made under the lock, and what a hook did, say nothing about the next clone.
+    // A plan that was made under the lock, and changes by a hook, do not predict the next clone.
     if planned != nil, options.didClone == nil, reasons == nil {
       destination.clonePace.note(result, writing: written - locked, commit: committed - written)
     }
@@ -146,7 +146,7 @@ struct CloneCall: Sendable {
 
   // MARK: Planning
 
-  /// The plan of the clone. If only writing shows whether the clone fits, it is run in a dry run.
+  /// Returns the plan of the clone. If only writing shows whether the clone fits, it is run in a dry run.
   func plan() throws -> ClonePlan {
     try origin.check(destination)
     var survey = try survey()

@@ -7,7 +7,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Where the sources of a clone are, as seen from the transaction that the clones are written in.
+/// The location of a clone's sources, as seen from the transaction that writes the clones.
 enum CloneOrigin: Sendable {
   /// In the state of that transaction.
   case transaction
@@ -29,16 +29,16 @@ enum CloneOrigin: Sendable {
     }
   }
 
-  /// Checks that a transaction is of the store whose snapshot is cloned.
+  /// Checks that a transaction belongs to the store of the cloned snapshot.
   func checkEngine(of session: borrowing Session) throws(CloneError) {
     if case .snapshot(let snapshot) = self, session.engine !== snapshot.store.engine { throw Self.foreign(snapshot) }
   }
 
-  /// Checks that a transaction has not deleted the snapshot that is cloned.
+  /// Checks that a transaction has not deleted the cloned snapshot.
   func check(_ session: borrowing Session) throws(StoreError) {
     guard case .snapshot(let snapshot) = self else { return }
-    // The last commit is what the snapshot shows, whatever this transaction has changed since. Deleting the snapshot
-    // would also delete blobs that it alone shows.
+    // The snapshot's state is that of the last commit, regardless of this transaction's changes. Deleting the snapshot
+    // would also delete blobs that only it references.
     _ = try Snapshots.existing(
       session.storage, session.schema.tables, snapshot.name, epoch: snapshot.info.epoch)
   }
@@ -60,7 +60,7 @@ enum CloneOrigin: Sendable {
 
   /// Begins to read the sources; nil if they are read in the transaction that writes.
   ///
-  /// A snapshot is read by the store's present model, whose rules apply.
+  /// A snapshot is read with the store's current model, whose rules apply.
   func beginReading() throws(StoreError) -> CloneReader? {
     switch self {
     case .transaction: nil
@@ -77,7 +77,7 @@ enum CloneOrigin: Sendable {
     case .snapshot(let snapshot): return snapshot.info.commit
     case .transaction, .store:
       if let reader { return try reader.session.counter(MetadataKey.commitCounter) }
-      // What this transaction has changed is in no commit yet but its own.
+      // This transaction's changes are part only of its own commit.
       return session.changes.isEmpty ? session.commit - 1 : session.commit
     }
   }
@@ -91,7 +91,8 @@ enum CloneOrigin: Sendable {
 
   /// The rules of a call.
   ///
-  /// - Throws: `objectNotFound` if a root does not exist; `unknownEntity` for objects of an entity that only the model of
+  /// - Throws: `objectNotFound` if a root does not exist; `unknownEntity` for objects of an entity that only the model
+  ///   of
   ///   a snapshot has.
   func book(_ roots: [ObjectID], _ options: CloneOptions, in source: borrowing Session) throws -> CloneRuleBook {
     if case .snapshot(let snapshot) = self { try Self.checkEntities(of: roots, in: snapshot, source.schema) }
@@ -114,7 +115,7 @@ enum CloneOrigin: Sendable {
     }
   }
 
-  /// The objects that belong to a clone into a store with the model of `destination`.
+  /// Finds the objects of a clone into a store with the model of `destination`.
   func scope(
     _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneMonitor, _ destination: Schema,
     in source: borrowing Session
@@ -128,7 +129,7 @@ enum CloneOrigin: Sendable {
     return try CloneScope(roots, book, bridge, cancellation, in: source)
   }
 
-  /// The objects that belong to a clone, by rules without errors.
+  /// Finds the objects of a clone, by rules without errors.
   ///
   /// - Throws: the first `CloneError` of the rules or of the traversal.
   func scope(
@@ -140,7 +141,7 @@ enum CloneOrigin: Sendable {
     return try scope(roots, book, cancellation, destination, in: source)
   }
 
-  /// Everything that has to be known and right before a clone may write (R1).
+  /// Checks everything before a clone may write (R1), and returns its context.
   ///
   /// - Parameter reader: the transaction to read the sources in; nil for `destination`.
   func prepare(
@@ -155,7 +156,7 @@ enum CloneOrigin: Sendable {
       .prepare(reader.session, destination)
   }
 
-  /// Finds what a clone would do, and everything that stands in its way (R36).
+  /// Determines what a clone would do, and every error (R36).
   func survey(
     _ roots: [ObjectID], _ options: CloneOptions, _ reader: CloneReader?, _ destination: borrowing Session
   ) throws -> CloneSurvey {

@@ -45,9 +45,9 @@ extension WriteTransaction {
       try settle()
       let key = try origin.key(roots, options)
       if let key, let known = try key.result(in: session) { return known }
-      // Constraints over derived attributes are looked up in what is stored, which has to be of now (R24). All else is
-      // worked out of what is not derived; so the rest may wait, and is not computed once for every clone of a
-      // transaction.
+      // Constraints over derived attributes are looked up in stored values, which have to be current (R24). Everything
+      // else is computed from attributes that are not derived; the rest is therefore deferred, instead of being
+      // computed for every clone of a transaction.
       if session.schema.hasDerivedConstraints, !session.changes.derived.isEmpty {
         session.changes.now = session.changes.now ?? Date()
         try session.refreshDerived()
@@ -62,8 +62,8 @@ extension WriteTransaction {
     }
   }
 
-  /// Everything that a clone writes: the clones, what they come from, what the caller's hook adds, and what a
-  /// repetition of the call will answer.
+  /// Writes the clones, their provenance, the changes by the caller's hook, and the result for a repetition of the
+  /// call.
   mutating func write(
     _ context: CloneContext, from origin: CloneOrigin, _ reader: CloneReader?, _ roots: [ObjectID], _ key: CloneKey?,
     _ start: ContinuousClock.Instant

@@ -3,17 +3,17 @@ import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// Records that were copied out of a table, so that it can be appended to while they are worked on: each becomes its
-/// clone's record where it lies, and is appended from there.
+/// Records that were copied out of a table, so that it can be appended to while they are processed: each becomes its
+/// clone's record in place, and is appended from there.
 struct CloneBatch: ~Copyable {
   private static let byteLimit = 256 << 10
   private static let countLimit = 2048
-  /// Of a small clone: memory that the processor has at hand, and that costs little to get.
+  /// For a small clone: memory that fits the processor's cache, and is cheap to allocate.
   private static let smallByteLimit = 32 << 10
   private static let smallCountLimit = 256
   private static let keyLength = 8
 
-  /// One record. Its bytes have the room for a key before them.
+  /// A record. Its bytes are preceded by space for a key.
   private struct Place {
     let id: ObjectID
     let offset: Int
@@ -24,16 +24,16 @@ struct CloneBatch: ~Copyable {
   private var capacity: Int
   private var length = 0
   private let places: UnsafeMutablePointer<Place>
-  /// How many records there are at most.
+  /// The maximum number of records.
   private let limit: Int
-  /// How many bytes there are before it counts as full.
+  /// The number of bytes at which the batch is full.
   private let byteLimit: Int
   private(set) var count = 0
-  /// What is ready to be appended.
+  /// The entries that are ready to be appended.
   private let run: UnsafeMutablePointer<StorageEntryPointers>
   private var runCount = 0
 
-  /// - Parameter expectedCount: how many records of a table there will be; only the memory that is taken depends on it.
+  /// - Parameter expectedCount: the expected number of records of a table, which determines only the allocated memory.
   init(expectedCount: Int) {
     let isSmall = expectedCount <= CloneSet.smallLimit
     limit = min(max(1, expectedCount), isSmall ? Self.smallCountLimit : Self.countLimit)
@@ -87,13 +87,13 @@ struct CloneBatch: ~Copyable {
   @inline(__always)
   func id(_ index: Int) -> ObjectID { places[index].id }
 
-  /// A record's bytes, to be patched where they lie.
+  /// A record's bytes, to be patched in place.
   @inline(__always)
   func bytes(_ index: Int) -> UnsafeMutableRawBufferPointer {
     UnsafeMutableRawBufferPointer(start: storage + places[index].offset, count: places[index].byteCount)
   }
 
-  /// Says that a record is the clone's by now, and to be appended under its id.
+  /// Marks a record as the clone's, to be appended under its id.
   @inline(__always)
   mutating func finish(_ index: Int, as clone: ObjectID, byteCount: Int) {
     let value = storage + places[index].offset
@@ -106,7 +106,7 @@ struct CloneBatch: ~Copyable {
     runCount &+= 1
   }
 
-  /// Appends what is finished.
+  /// Appends the finished records.
   mutating func flush(to storage: inout StorageTransaction, _ table: StorageTable) throws(StoreError) {
     if runCount == 0 { return }
     try storage.appendRun(table, UnsafeBufferPointer(start: run, count: runCount))

@@ -9,7 +9,7 @@ final class CloneReader {
     box = Box(session)
   }
 
-  /// Where the session is, as long as this lives.
+  /// The address of the session, valid while this lives.
   var place: UnsafePointer<Session> { UnsafePointer(box.place) }
 
   var session: Session { unsafeAddress { place } }

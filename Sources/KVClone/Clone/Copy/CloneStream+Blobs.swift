@@ -13,7 +13,7 @@ struct SharedBlobs {
     ranks = SerialRanks(blobs)
   }
 
-  /// The destination's serial of a source's blob.
+  /// The destination's serial for a blob of the source.
   func serial(of serial: UInt64) -> UInt64? { ranks.rank(of: serial).map { first + $0 } }
 }
 
@@ -29,7 +29,7 @@ extension CloneStream {
     var next = context.blobs.next(from: 0)
     while let old = next {
       try context.cancellation.check()
-      // Referrers are counted as clones refer to it.
+      // References are counted with the clones that have them.
       tally.bytesCopied = tally.bytesCopied.saturatingAdd(try copyBlob(old, to: serial, references: 0))
       serial += 1
       next = context.blobs.next(from: old + 1)
@@ -45,8 +45,8 @@ extension CloneStream {
     ) { try context.cancellation.check() }.byteCount
   }
 
-  /// Counts the new referrers of blobs. A blob that only snapshots show still has its bytes: its entry is written
-  /// again.
+  /// Counts the new references to blobs. A blob that only snapshots reference still has its bytes: its entry is
+  /// restored.
   mutating func publishBlobs() throws(StoreError) {
     let counts = countedBlobs()
     let tables = session.blobTables
@@ -63,7 +63,7 @@ extension CloneStream {
     }
   }
 
-  /// How often each waiting serial is there; the serials are forgotten.
+  /// The number of references to each waiting serial; clears the serials.
   private mutating func countedBlobs() -> [(serial: UInt64, count: UInt64)] {
     blobs.sort()
     var counts: [(serial: UInt64, count: UInt64)] = []
@@ -78,7 +78,7 @@ extension CloneStream {
     return counts
   }
 
-  /// The first clone that refers to a blob in another store is the one that it was written for: it does not share it.
+  /// The first clone that references a blob in another store is the one that it was written for: it does not share it.
   mutating func countSharedBlobs() {
     guard sharedBlobs != nil else { return }
     tally.blobsShared -= min(context.blobs.count, tally.blobsShared)

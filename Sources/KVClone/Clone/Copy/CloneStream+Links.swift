@@ -13,20 +13,20 @@ struct ClonedRelationship {
   let newID: ObjectID
 }
 
-/// A list of a clone while it is written: a part in memory, the rest in chunks.
+/// A list of a clone in progress: a part in memory, the rest in chunks.
 private struct ListInProgress {
   static let limit = 1 << 13
 
-  /// Ordered: members in their order. Unordered: clones, which ascend.
+  /// Ordered: members in their order. Unordered: clones, ascending.
   var members: [ObjectID] = []
-  /// Outside objects in an unordered list: their ids are below any clone's, and in another store in no order.
+  /// Outside objects in an unordered list: their ids are less than any clone's, and unordered in another store.
   var originals: [ObjectID] = []
-  /// In another store, outside objects that the list has: two of the source's may be one there.
+  /// In another store, the outside objects in the list: two of the source's may correspond to one there.
   var matches: Set<ObjectID> = []
   var head = ListHead(count: 0, isChunked: true)
 }
 
-/// Links that are looked at one by one.
+/// Links that are processed one by one.
 extension CloneStream {
   /// Links a clone as its source is linked (R9): to clones, to outside objects, or not at all.
   mutating func cloneLinks(
@@ -65,7 +65,7 @@ extension CloneStream {
     _ members: [ObjectID], to list: inout ListInProgress, _ link: ClonedRelationship
   ) throws(StoreError) {
     for member in members {
-      // With R10 a source's list gains clones, maybe before it is its turn: they are no links of the source.
+      // With R10 a source's list gains clones, possibly before it is processed: they are not links of the source.
       if context.bridge == nil, context.isClone(member) { continue }
       guard let (id, isClone) = try resolve(member, link, known: list.matches) else { continue }
       if isClone || link.relationship.isOrdered { list.members.append(id) } else { list.originals.append(id) }
@@ -73,9 +73,9 @@ extension CloneStream {
     }
   }
 
-  /// Where a link leads in the destination; nil for nowhere. An outside object is noted, to gain the clone.
+  /// Returns the target of a link in the destination; nil for none. Records that an outside object gains the clone.
   ///
-  /// - Parameter known: outside objects that the relationship leads to already.
+  /// - Parameter known: outside objects that are already targets of the relationship.
   private mutating func resolve(_ target: ObjectID, _ link: ClonedRelationship, known: Set<ObjectID>)
     throws(StoreError) -> (id: ObjectID, isClone: Bool)?
   {
@@ -99,7 +99,7 @@ extension CloneStream {
     noteOrdered(OrderedList(owner: match, code: code), clone: link.newID, origin: matcher == nil ? nil : origin)
   }
 
-  /// Writes what a long list has in memory, as far as it fills chunks.
+  /// Writes the buffered members of a long list, as far as they fill chunks.
   private func flush(_ list: inout ListInProgress, _ link: ClonedRelationship, isLast: Bool = false)
     throws(StoreError)
   {
@@ -132,7 +132,7 @@ extension CloneStream {
     session.scratch.setHead(link.relationship.field, list.head)
   }
 
-  /// Writes the hidden list of the objects that refer to a clone.
+  /// Writes the hidden referrer list of a clone.
   mutating func cloneReferrers(_ code: UInt16, to other: UInt16, _ id: ObjectID, _ newID: ObjectID) throws(StoreError) {
     var count = 0
     var position: UInt64? = 0

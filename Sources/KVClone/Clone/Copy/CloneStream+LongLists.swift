@@ -4,7 +4,7 @@ import KVCloneRecords
 
 /// Lists in chunks, cloned chunk by chunk: whatever a list's length, one chunk is in memory.
 extension CloneStream {
-  /// Writes the list of a clone; its head.
+  /// Writes the list of a clone; returns its head.
   mutating func cloneLongList(
     _ step: UnsafePointer<CloneStep>, _ id: ObjectID, _ clone: ObjectID, _ head: ListHead
   ) throws(StoreError) -> ListHead {
@@ -16,8 +16,8 @@ extension CloneStream {
     while done < head.count {
       let found = try session.storage.copyChunk(origin, .atOrAfter, position, isOrdered: step.pointee.isOrdered, chunk)
       guard let (label, count) = found else { break }
-      // Within one chunk, clones are put behind those that stay. Over several, each chunk would be right for itself
-      // only.
+      // Within one chunk, clones are sorted behind the members that are shared. Over several, each chunk would be
+      // sorted only by itself.
       if done == 0, count < head.count, !step.pointee.isOrdered, try isMixed(origin, context.ids) {
         return try cloneMixedList(origin, list, step, head)
       }
@@ -83,7 +83,7 @@ extension CloneStream {
     }
   }
 
-  /// The directory of a list whose chunks have the labels of the source's.
+  /// Copies the directory of a list whose chunks have the labels of the source's.
   private func copyDirectory(_ source: ListAddress, _ list: ListAddress) throws(StoreError) {
     var position: UInt64? = 0
     while let from = position {
@@ -108,8 +108,8 @@ extension CloneStream {
     }
   }
 
-  /// An unordered list of which some members are cloned and others stay: those come first, because all clones' ids are
-  /// above theirs.
+  /// Writes an unordered list with cloned and shared members: the shared ones come first, because all clones' ids are
+  /// greater.
   private mutating func cloneMixedList(
     _ source: ListAddress, _ list: ListAddress, _ step: UnsafePointer<CloneStep>, _ head: ListHead
   ) throws(StoreError) -> ListHead {

@@ -8,7 +8,7 @@ struct OrderedList: Hashable {
   let code: UInt16
 }
 
-/// What an ordered list gains: with one clone, no order is to be found.
+/// The clones that an ordered list gains: a single clone needs no ordering.
 struct OrderedGain {
   var count = 0
   let first: ObjectID
@@ -16,9 +16,9 @@ struct OrderedGain {
   var origins: [OrderedList]
 }
 
-/// The last part of a clone: outside objects gain the clones that link to them (R9, R12).
+/// The last phase of a clone: outside objects gain the clones that link to them (R9, R12).
 extension CloneStream {
-  /// Notes that an ordered list of an outside object gains a clone.
+  /// Records that an ordered list of an outside object gains a clone.
   ///
   /// - Parameter origin: the list in the source; nil within a store, where it is the same list.
   mutating func noteOrdered(_ list: OrderedList, clone: ObjectID, origin: OrderedList? = nil) {
@@ -45,10 +45,10 @@ extension CloneStream {
     tally.bytesWritten += UInt64(links) * 8
   }
 
-  /// Adds clones to one side of an outside object's relationship; whether the object itself changed.
+  /// Adds clones to one side of an outside object's relationship; returns whether the object itself changed.
   private func gain(_ target: ObjectID, _ code: UInt16, _ clones: WaitingLinks.Group) throws(StoreError) -> Bool {
     if context.bridge != nil {
-      // The planner has found the to-one relationship empty.
+      // The planner has verified that the to-one relationship is empty.
       let entity = try session.entity(of: target)
       if let index = entity.relationshipIndexByCode[code], !entity.relationships[index].isToMany {
         for clone in clones { _ = try session.attach(target, code, clone) }
@@ -58,8 +58,7 @@ extension CloneStream {
     return try session.addMembers(target, code, clones, chunk)
   }
 
-  /// The same for ordered lists: clones come at the end, in the order that their sources have in the list, copy after
-  /// copy (R12).
+  /// Adds clones to ordered lists: at the end, in the order of their sources in the list, copy after copy (R12).
   mutating func publishOrdered() throws(StoreError) {
     for (list, gain) in ordered.sorted(by: { ($0.key.owner, $0.key.code) < ($1.key.owner, $1.key.code) }) {
       _ = tally.touched.insert(list.owner)
@@ -87,7 +86,7 @@ extension CloneStream {
     ordered.removeAll()
   }
 
-  /// The members of a source's list whose clones link to its owner, or to what corresponds to it.
+  /// The members of a source's list whose clones link to its owner, or to the corresponding object.
   private static func sources(of list: OrderedList, _ context: CloneContext, _ source: borrowing Session)
     throws(StoreError) -> [ObjectID]
   {

@@ -2,10 +2,10 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The general way of a record through a clone: for values that depend on the object's parent, links that have to be
-/// looked at one by one, and another model.
+/// The general path of a record through a clone: for values that depend on the object's parent, links that have to be
+/// processed one by one, and another model.
 extension CloneStream {
-  /// Clones one record, with everything that belongs to it; the length of the clone's.
+  /// Clones one record, with everything that belongs to it; returns the length of the clone's.
   mutating func cloneRecord(_ bytes: RawSpan, _ id: ObjectID, _ newID: ObjectID) throws -> Int {
     let schema = context.schema
     let view = try schema.view(of: bytes, id: id)
@@ -32,7 +32,7 @@ extension CloneStream {
     return session.scratch.byteCount
   }
 
-  /// Puts the source's record into the session's buffer, in the layout of the clone.
+  /// Loads the source's record into the session's buffer, in the layout of the clone.
   private func load(_ view: borrowing RecordView, _ entity: CompiledEntity, _ mapping: CloneMapping, _ id: ObjectID)
     throws(StoreError)
   {
@@ -77,7 +77,7 @@ extension CloneStream {
     }
   }
 
-  /// A live source hands the values of its transient attributes on (R20), but for excluded and rebuilt ones (R15, R16).
+  /// Copies the values of a live source's transient attributes (R20), except for excluded and rebuilt ones (R15, R16).
   private func copyTransients(_ plan: CloneRuleBook.EntityPlan, _ id: ObjectID, _ newID: ObjectID) {
     if session.changes.transients.isEmpty { return }
     for (index, attribute) in plan.entity.attributes.enumerated() where attribute.field == nil {
@@ -87,7 +87,7 @@ extension CloneStream {
         if rule.isExcluded {
           copy = attribute.description.defaultValue
         } else if rule.rebuild == .uuid {
-          // Transient attributes have no code; what is told apart from theirs are the codes of stored ones.
+          // Transient attributes have no code; this number differs from the codes of stored ones.
           copy = .uuid(context.key.uuid(object: newID.rawValue, attribute: ~UInt16(truncatingIfNeeded: index)))
         } else if rule.rebuild == .now {
           copy = .date(context.now)
@@ -99,7 +99,7 @@ extension CloneStream {
 
   // MARK: Blobs
 
-  /// Blobs of the record in the session's buffer: one more referrer each, or bytes of their own.
+  /// Adds a reference for each blob of the record in the session's buffer, or copies its bytes.
   private mutating func cloneBlobs(_ id: ObjectID) throws {
     for field in session.scratch.layout.variableFields where session.scratch.view.isBlob(field) {
       guard let blob = session.scratch.view.blobReference(field) else { continue }

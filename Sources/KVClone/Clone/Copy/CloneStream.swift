@@ -2,14 +2,15 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The second half of a clone: walk the marked objects in ascending order, copy each record, patch it, append it.
+/// The second half of a clone: iterate over the marked objects in ascending order, copy each record, patch it, append
+/// it.
 ///
 /// A root entity's objects are one table in serial order, and clones get the highest serials in the order of their
-/// sources, so every write of a record is an append. Nothing in the loop over records is counted or allocated.
+/// sources, so every write of a record is an append. The loop over records neither counts references nor allocates.
 ///
 /// Within a store, sources are read in the transaction that writes. Each read therefore ends before the next write.
 struct CloneStream: ~Copyable {
-  /// Blobs that wait to be counted.
+  /// The maximum number of blob references that wait to be counted.
   private static let blobLimit = 1 << 18
 
   let context: CloneContext
@@ -18,27 +19,26 @@ struct CloneStream: ~Copyable {
   private let place: UnsafeMutablePointer<Session>
   private let sourcePlace: UnsafePointer<Session>
   var tally: CloneTally
-  /// Clones that outside objects gain, and that wait to be published.
+  /// The clones that outside objects gain, waiting to be published.
   let outside: WaitingLinks
-  /// Ordered lists of outside objects that gain clones: these wait for the end, because the order of the sources
-  /// decides.
+  /// Ordered lists of outside objects that gain clones: published last, because the order of the sources decides.
   var ordered: [OrderedList: OrderedGain] = [:]
   /// References to blobs that wait to be counted, by the destination's serials.
   var blobs: [UInt64] = []
-  /// The serials in another store of the blobs that clones share.
+  /// The blobs that clones in another store share.
   var sharedBlobs: SharedBlobs?
-  /// A list's chunk that is being cloned.
+  /// The list chunk that is being cloned.
   let chunk = ChunkBuffer()
   /// Whether sources may be objects that this transaction inserted or changed.
   private let mayBePending: Bool
 
-  /// The transaction that the clones are written in.
+  /// The transaction that writes the clones.
   var session: Session {
     @inline(__always) unsafeAddress { UnsafePointer(place) }
     @inline(__always) nonmutating unsafeMutableAddress { place }
   }
 
-  /// The transaction that the sources are read in.
+  /// The transaction that reads the sources.
   var source: Session { @inline(__always) unsafeAddress { sourcePlace } }
 
   private init(
@@ -48,7 +48,7 @@ struct CloneStream: ~Copyable {
     self.place = place
     sourcePlace = source
     matcher = OutsideMatcher(context)
-    // One or two links an object, up to where memory taken for nothing would cost more than to take it again.
+    // One or two links an object, up to where reserving unused memory would cost more than growing.
     outside = WaitingLinks(capacity: min(max(8, 2 * context.mark.count), 2048))
     tally = CloneTally(entityCount: Int(context.schema.codes.lastEntity))
     mayBePending =
@@ -56,7 +56,7 @@ struct CloneStream: ~Copyable {
       || place.pointee.lifecycle != nil
   }
 
-  /// Takes the ids that the plan gave out, and writes all clones.
+  /// Allocates the ids of the plan, and writes all clones.
   ///
   /// - Parameter reader: the transaction to read the sources in; nil for the one that writes.
   static func write(_ context: CloneContext, from reader: CloneReader?, in session: inout Session) throws -> CloneTally
@@ -71,7 +71,7 @@ struct CloneStream: ~Copyable {
         return stream.tally
       }
     }
-    // A clone that has its parent's `now()` has the one of the commit.
+    // A clone that follows its parent's `now()` uses the time of the commit.
     if context.futures.tellTheTime, session.changes.now == nil { session.changes.now = context.now }
     return tally
   }
@@ -81,7 +81,7 @@ struct CloneStream: ~Copyable {
     var batch = CloneBatch(expectedCount: context.mark.set.count)
     for set in context.mark.set.roots {
       guard let table = context.schema.objectTable(rootCode: set.rootCode) else { continue }
-      // All copies of one table, before the next one is begun: so that all of its records are appended.
+      // All copies of one table before the next, so that all of its records are appended.
       for copy in 0..<context.copies {
         context.select(copy: copy)
         try write(set, table, &batch)
@@ -115,7 +115,7 @@ struct CloneStream: ~Copyable {
     }
   }
 
-  /// Copies marked records from `serial` on until the batch is full, and returns the serial to go on from.
+  /// Copies marked records from `serial` on until the batch is full, and returns the serial to continue from.
   private static func fill(
     _ batch: inout CloneBatch, _ table: StorageTable, _ set: CloneMembers, from serial: UInt64, _ place: inout Int,
     _ source: borrowing Session
@@ -129,7 +129,7 @@ struct CloneStream: ~Copyable {
       let id = try source.schema.objectID(key)
       guard let next = wanted else { return false }
       if id.serial < next {
-        // A stretch that nobody marked is cheaper to seek over than to walk.
+        // A seek is cheaper than iterating over a range of unmarked objects.
         skipped += 1
         return skipped < 64
       }
@@ -143,7 +143,7 @@ struct CloneStream: ~Copyable {
     return wanted
   }
 
-  /// Turns the records of a batch into their clones' and appends them.
+  /// Converts the records of a batch to their clones' and appends them.
   @inline(never)
   private mutating func cloneBatch(_ batch: inout CloneBatch, _ table: StorageTable) throws {
     let context = context
@@ -183,7 +183,7 @@ struct CloneStream: ~Copyable {
         batch.finish(index, as: clone, byteCount: patch.byteCount)
         written &+= patch.byteCount &+ 8
       } else {
-        // Appends are in the order of ids, so what is finished goes first.
+        // Appends are in ascending order of ids, so finished records go first.
         try batch.flush(to: &session.storage, table)
         written &+= try cloneRecord(RawSpan(_unsafeBytes: UnsafeRawBufferPointer(bytes)), id, clone) &+ 8
       }
@@ -194,7 +194,7 @@ struct CloneStream: ~Copyable {
     tally.bytesWritten += UInt64(written)
   }
 
-  /// Follows a program's steps on one record.
+  /// Runs a program's steps on one record.
   @inline(__always)
   private mutating func run(
     _ program: UnsafePointer<CloneProgram>, on patch: inout RecordPatch, _ id: ObjectID, _ clone: ObjectID,
@@ -252,7 +252,7 @@ struct CloneStream: ~Copyable {
     }
   }
 
-  /// What few entities need beyond their records.
+  /// The steps beyond the record, which few entities need.
   @inline(never)
   private mutating func finish(
     _ program: UnsafePointer<CloneProgram>, _ patch: RecordPatch, _ id: ObjectID, _ clone: ObjectID
@@ -265,8 +265,8 @@ struct CloneStream: ~Copyable {
     noteInsert(clone, plan.entity, of: id, plan)
   }
 
-  /// Marks a clone for the commit's validation where the plan does not vouch for it: another model may require more,
-  /// and a source of this very transaction has not been checked yet, and may be put right before the commit checks it.
+  /// Marks a clone for the commit's validation if the plan does not guarantee it: another model may require more, and a
+  /// source of this very transaction has not been validated yet, and may be corrected before the commit.
   func noteInsert(
     _ clone: ObjectID, _ entity: CompiledEntity, of id: ObjectID, _ plan: CloneRuleBook.EntityPlan
   ) {
@@ -279,7 +279,7 @@ struct CloneStream: ~Copyable {
     }
   }
 
-  /// Notes that the clone links to `target`, which is no clone, so that its other side gains the clone.
+  /// Records that the clone links to `target`, which is not cloned, so that its other side gains the clone.
   @inline(__always)
   mutating func noteOutside(
     _ step: UnsafePointer<CloneStep>, _ target: ObjectID, _ clone: ObjectID, _ outside: WaitingLinkSink
@@ -291,7 +291,7 @@ struct CloneStream: ~Copyable {
     }
   }
 
-  /// Maps an inline list where it stands.
+  /// Maps an inline list in place.
   @inline(__always)
   private mutating func remap(
     _ step: UnsafePointer<CloneStep>, _ patch: inout RecordPatch, _ start: Int, _ count: Int, _ clone: ObjectID,
@@ -308,15 +308,15 @@ struct CloneStream: ~Copyable {
         originals &+= 1
       }
     }
-    // In an unordered list the originals come first: their ids are below all clones'.
+    // In an unordered list the originals come first: their ids are less than all clones'.
     if originals > 0, originals < count, !step.pointee.isOrdered { patch.sortInlineIDs(at: start, count: count) }
   }
 }
 
-/// What is the same for all records of a clone.
+/// Values that are equal in all records of a clone.
 private struct CloneConstants {
   let key: KeyedUUID
-  /// Seconds since 2001, bit by bit.
+  /// Seconds since 2001, as bits.
   let now: UInt64
   let commit: UInt64
   let ids: CloneIDMap

@@ -18,14 +18,14 @@ public struct CloneEdge: Sendable, Hashable {
 /// It shows the objects at the start of the plan. Inside a write transaction, it shows the current state of the
 /// transaction.
 public struct CloneSource: ~Copyable, ObjectReading {
-  /// A hook's view lives as long as the call that it is lent to, and the session longer.
+  /// Valid: a hook's view lives as long as the call that it is passed to, and the session longer.
   private let session: UnsafePointer<Session>
 
   private init(_ session: UnsafePointer<Session>) {
     self.session = session
   }
 
-  /// Lends a session's state to `body`.
+  /// Passes a view of a session's state to `body`.
   static func lend<R>(_ session: borrowing Session, _ body: (borrowing CloneSource) throws -> R) rethrows -> R {
     try withUnsafePointer(to: session) { pointer in
       try body(CloneSource(pointer))

@@ -2,28 +2,28 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The ids of clones: from a source's id to its clone's without a map, by the rank that the source has among the marked
-/// objects of its root entity.
+/// Maps a source's id to its clone's without a hash table, by the source's rank among the marked objects of its root
+/// entity.
 ///
-/// A clone's id is the id of its root entity's first clone, plus for every earlier copy as many as there are sources,
-/// plus the source's rank. In another store the root entity may have another code there. Made once the mark is
-/// complete; 2 bytes per 64 serials on top of the set, where it is in bits. The few sources of a small clone know their
-/// ranks.
+/// A clone's id is the id of its root entity's first clone, plus the number of sources for every earlier copy, plus the
+/// source's rank. In another store the root entity may have another code there. Created once the mark is complete;
+/// takes 2 bytes per 64 serials in addition to the set, if it is a bitmap. The set of a small clone knows the ranks
+/// itself.
 final class CloneIDs: @unchecked Sendable {
   /// By root code.
   private let roots: UnsafeMutablePointer<CloneIDMap.Root>
   private let rootCount: Int
-  /// They own the words.
+  /// Retain the words.
   private let sets: [SerialSet?]
-  /// They own the table of a small clone's sources.
+  /// Retains the table of a small clone's sources.
   private let few: SmallObjectSet?
   /// A block without members, for gaps.
   private let nothing: CloneIDMap.Block?
 
-  /// By the root code that clones get: the serial of the first one; the greatest number for none.
+  /// By the root code of the clones: the serial of the first one; the greatest number for none.
   private let floors: [UInt64]
 
-  /// The copy whose ids are given out, from 0.
+  /// The current copy, from 0.
   private(set) var copy = 0
 
   /// - Parameter first: the id of the first clone of a root entity, by the root code of its sources.
@@ -44,7 +44,7 @@ final class CloneIDs: @unchecked Sendable {
     }
   }
 
-  /// The same for a clone set in either form.
+  /// Creates the map for a clone set in either form.
   convenience init(_ set: CloneSet, first: [UInt16: ObjectID]) {
     if let few = set.fewObjects { self.init(few, set.roots, first: first) } else { self.init(set.bits, first: first) }
   }
@@ -112,13 +112,13 @@ final class CloneIDs: @unchecked Sendable {
     nothing.prefixes.deallocate()
   }
 
-  /// Turns to another copy: ids are those of its clones from now on.
+  /// Selects the copy whose ids are returned.
   func select(copy: Int) {
     self.copy = copy
     for code in 0..<rootCount { roots[code].base = roots[code].first + UInt64(copy) * roots[code].count }
   }
 
-  /// The same ids, without counting references to this object: valid while it lives.
+  /// The same ids, without reference counting: valid while this lives.
   var map: CloneIDMap { CloneIDMap(roots: roots, rootCount: rootCount, few: few?.table) }
 
   /// The id of a source's clone; nil for objects that are not marked.
@@ -131,21 +131,21 @@ final class CloneIDs: @unchecked Sendable {
     return ObjectID(rawValue: clone.rawValue - root.base + root.first + UInt64(copy) * root.count)
   }
 
-  /// Whether this operation makes the object: its clones have the highest serials of their root entity.
+  /// Whether this operation creates the object: its clones have the highest serials of their root entity.
   func isClone(_ id: ObjectID) -> Bool {
     let code = Int(id.rootCode)
     return code < floors.count && id.serial >= floors[code]
   }
 }
 
-/// What ``CloneIDs`` computes with: asked for every link of a clone.
+/// The implementation of ``CloneIDs``: looked up for every link of a clone.
 struct CloneIDMap {
   /// One block of the set.
   struct Block {
     let words: SerialBits.Words
-    /// Members in the words before each word.
+    /// The number of members in the words before each word.
     let prefixes: UnsafeMutablePointer<UInt16>
-    /// Members in the blocks before.
+    /// The number of members in the blocks before.
     let base: UInt64
   }
 
@@ -153,11 +153,11 @@ struct CloneIDMap {
     var firstBlock: UInt64 = 0
     var blockCount: UInt64 = 0
     var blocks: UnsafeMutablePointer<Block>?
-    /// Sources of this root entity.
+    /// The number of sources of this root entity.
     var count: UInt64 = 0
     /// The raw id of the first clone of the first copy.
     var first: UInt64 = 0
-    /// The raw id of the first clone of the copy that is being made.
+    /// The raw id of the first clone of the current copy.
     var base: UInt64 = 0
     /// The number of its first source among all of a small clone.
     var firstNumber: UInt64 = 0
@@ -196,16 +196,16 @@ struct CloneIDMap {
   }
 }
 
-/// The ranks of a set's members: how many members are less than each.
+/// The ranks of a set's members: the number of lesser members.
 struct SerialRanks {
   private let ids: CloneIDs
 
   init(_ set: SerialSet) {
-    // A root code that no entity has; ranks count from 0.
+    // A root code that no entity has; ranks start at 0.
     ids = CloneIDs(ObjectSet(rootCode: 0, set), first: [:])
   }
 
-  /// How many members are less than `serial`, which is a member itself; nil for serials that are no members.
+  /// The rank of `serial`; nil if it is not a member.
   func rank(of serial: UInt64) -> UInt64? {
     ids.clone(of: ObjectID(rootCode: 0, serial: serial))?.serial
   }

@@ -6,20 +6,20 @@
 import KVCloneCore
 import KVCloneModel
 
-/// An idempotency key, and what it stands for: the arguments of the first call that had it (R31).
+/// An idempotency key, with the arguments of the first call that used it (R31).
 struct CloneKey {
   static let maximumLength = 255
 
   let bytes: [UInt8]
-  /// SHA-256 of the arguments in one form.
+  /// SHA-256 of the arguments in canonical form.
   let digest: [UInt8]
   let expires: Date?
 
-  /// Nil where the call has no key.
+  /// Nil if the call has no key.
   ///
   /// - Parameters:
-  ///   - sourceStore: of a clone into another store, which is where the key is kept.
-  ///   - epoch: of a clone from a snapshot: which one. No two of a store ever have the same, and names come again.
+  ///   - sourceStore: the source of a clone into another store, where the key is kept.
+  ///   - epoch: identifies the snapshot of a clone from one: epochs are never reused, unlike names.
   /// - Throws: `invalidConfiguration`.
   init?(_ roots: [ObjectID], _ options: CloneOptions, sourceStore: UUID? = nil, epoch: UInt64? = nil)
     throws(CloneError)

@@ -1,8 +1,8 @@
 import KVCloneCore
 import Synchronization
 
-/// Reports the progress of a clone, and ends it when it is cancelled: also by the cancellation of its task while it runs on
-/// the writer thread (R29).
+/// Reports the progress of a clone, and ends it when it is cancelled, also through its task while it runs on the writer
+/// thread (R29).
 final class CloneMonitor: Sendable {
   private static let pause = Duration.milliseconds(50)
 

@@ -8,7 +8,7 @@ import KVCloneModel
 import KVCloneRecords
 
 extension CloneOptions {
-  /// What is wrong with the numbers and names of the call, whatever the model.
+  /// The errors in the numbers and names of the call, regardless of the model.
   var configurationErrors: [CloneError] {
     var errors: [CloneError] = []
     if count < 1 {
@@ -26,8 +26,8 @@ extension CloneOptions {
       "an idempotency key has 1 to \(CloneKey.maximumLength) bytes of UTF-8, not \(key.utf8.count); pass another key")
   }
 
-  /// SHA-256 of everything that the call says, except the key itself and when it expires, and what cannot be compared.
-  /// Where order says nothing, there is one order.
+  /// SHA-256 of all comparable arguments of the call, except the key itself and its expiry. Sorted where the order has
+  /// no meaning.
   func digest(_ roots: [ObjectID], sourceStore: UUID?, epoch: UInt64?) -> [UInt8] {
     var writer = ByteWriter()
     writer.putString("clone 1")

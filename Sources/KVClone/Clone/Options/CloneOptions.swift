@@ -81,7 +81,7 @@ public struct CloneOptions: Sendable {
   /// Receives progress on the cloning thread, at most a few times per second.
   public var progress: (@Sendable (OperationProgress) -> Void)?
 
-  /// How many objects a small clone has at most, which is cloned by a path of its own; tests force either path.
+  /// The maximum number of objects in a small clone, which takes a path of its own; tests force either path.
   var smallLimit = CloneSet.smallLimit
 
   /// How a link to an object that is not cloned is resolved in a clone into another store (R35).
@@ -168,7 +168,7 @@ public struct ClonePlan: Sendable {
   /// Whether the idempotency key is known: the call would clone nothing and return the result of the first call (R31).
   public internal(set) var isRepeated = false
 
-  /// The plan of a call that has been made already.
+  /// The plan of a repeated call.
   static func repeated(_ duration: Duration) -> ClonePlan {
     var plan = ClonePlan(
       objectCount: 0, counts: [:], affectedObjectCount: 0, affectedObjectIDs: [], blobsShared: 0,

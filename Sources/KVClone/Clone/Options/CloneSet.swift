@@ -2,23 +2,23 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The objects that a clone copies: those of a small clone in one table, more in bits. It begins with the table, and goes
-/// over to bits without losing anything where the table would grow beyond its limit.
+/// The set of objects that a clone copies: a hash table for a small clone, otherwise a bitmap. It starts as the table,
+/// and is converted when the table would exceed its limit.
 struct CloneSet {
-  /// Clones of so many objects are small: for them, what bits cost would be much of the whole.
+  /// The maximum number of objects in a small clone: for fewer, the cost of bitmaps would dominate.
   static let smallLimit = 1_000
 
   /// The objects of a small clone; nil once there are more.
   private var few: SmallObjectSet?
-  /// The same, without counting references.
+  /// The same, without reference counting.
   private var table: FewObjectTable?
   private let limit: Int
   private var many = ObjectSet()
   private var visited = ObjectSet()
-  /// The objects of each root entity that has some, by ascending code, once `finish` was called.
+  /// The objects of each root entity that has some, by ascending code, after `finish`.
   private(set) var roots: [CloneMembers] = []
 
-  /// - Parameter limit: how many objects may be few; 0 for bits from the beginning.
+  /// - Parameter limit: the maximum size of the table; 0 starts with the bitmap.
   init(smallLimit limit: Int) {
     self.limit = min(limit, FewObjectTable.maximumCount - 1)
     if limit > 0 {
@@ -31,10 +31,10 @@ struct CloneSet {
   /// Whether this is the set of a small clone.
   var isSmall: Bool { table != nil }
 
-  /// How many objects are in the set.
+  /// The number of objects.
   var count: Int { table?.count ?? many.count }
 
-  /// Adds an object; whether it is new.
+  /// Adds an object; returns whether it is new.
   @inline(__always)
   mutating func insert(_ id: ObjectID) -> Bool {
     guard let table else { return many.insert(id) }
@@ -43,15 +43,15 @@ struct CloneSet {
     return true
   }
 
-  /// Notes that an object's edges are looked at; whether they were not before.
+  /// Marks an object as visited; returns whether it was not before.
   @inline(__always)
   mutating func visit(_ id: ObjectID) -> Bool { table?.visit(id) ?? visited.insert(id) }
 
-  /// Whether an object is in the set.
+  /// Whether the set contains an object.
   @inline(__always)
   func contains(_ id: ObjectID) -> Bool { table?.contains(id) ?? many.contains(id) }
 
-  /// Goes over to bits.
+  /// Converts the table to bitmaps.
   @inline(never)
   private mutating func spread() {
     table?.forEachVisit { id, isVisited in
@@ -62,7 +62,7 @@ struct CloneSet {
     few = nil
   }
 
-  /// Ends the search. Nothing is added from now on.
+  /// Ends the search. Nothing can be added afterwards.
   mutating func finish() {
     visited = ObjectSet()
     guard let few, let table else {
@@ -84,13 +84,13 @@ struct CloneSet {
     }
   }
 
-  /// The members of one root entity; nil where it has none. Once `finish` was called.
+  /// The members of one root entity; nil if there are none. Call after `finish`.
   func set(rootCode: UInt16) -> CloneMembers? { roots.first { $0.rootCode == rootCode } }
 
-  /// The same set, of one in bits.
+  /// The set as a bitmap.
   var bits: ObjectSet { many }
 
-  /// The members, by root entity and then serial, until `body` answers false. Once `finish` was called.
+  /// Calls `body` with the members, by root entity and then serial, until it returns false. Call after `finish`.
   func forEach<E: Error>(_ body: (ObjectID) throws(E) -> Bool) throws(E) {
     for members in roots {
       var place = 0
@@ -102,18 +102,18 @@ struct CloneSet {
     }
   }
 
-  /// What tells ranks: the objects of a small clone, else nil.
+  /// The set of a small clone, which knows ranks; else nil.
   var fewObjects: SmallObjectSet? { few }
 }
 
-/// The objects of one root entity that a clone copies. Whoever walks through them counts no references.
+/// The objects of one root entity that a clone copies. Iterating over them counts no references.
 struct CloneMembers {
   let rootCode: UInt16
   let count: Int
-  /// Keeps the memory that the others point to.
+  /// Retains the memory of the other properties.
   private let owner: AnyObject
   private let bits: SerialBits?
-  /// The raw ids, ascending, where there are no bits.
+  /// The raw ids, ascending, if there is no bitmap.
   private let ids: UnsafeBufferPointer<UInt64>
 
   init(rootCode: UInt16, _ set: SerialSet) {
@@ -139,11 +139,11 @@ struct CloneMembers {
     return next(from: serial, &place)
   }
 
-  /// The same for those who go on: `place`, which is theirs to keep, begins with 0.
+  /// Iterates: the caller keeps `place`, which starts at 0.
   @inline(__always)
   func next(from serial: UInt64, _ place: inout Int) -> UInt64? {
     if let bits { return bits.next(from: serial) }
-    // As raw ids: what is beyond the greatest serial counts as an object of the next root entity.
+    // As raw ids: serials beyond the greatest one count as objects of the next root entity.
     let wanted = UInt64(rootCode) << 48 &+ serial
     while place < ids.count {
       let id = ids[place]

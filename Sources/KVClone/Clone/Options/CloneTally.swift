@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// What a stream counts as it goes.
+/// The counters of a stream.
 struct CloneTally {
   var objects = 0
   /// By entity code.
@@ -11,23 +11,23 @@ struct CloneTally {
   var bytesShared: UInt64 = 0
   var bytesCopied: UInt64 = 0
   var bytesWritten: UInt64 = 0
-  /// Objects outside the clones that gained links.
+  /// The outside objects that gained links.
   var touched = ObjectSet()
 
   init(entityCount: Int) {
     counts = Array(repeating: 0, count: entityCount + 1)
   }
 
-  /// An entry of provenance, with its key; longer where it names the store that the source is in.
+  /// The size of a provenance entry, with its key; longer with the UUID of another store.
   static func provenanceBytes(isForeign: Bool) -> UInt64 { isForeign ? 64 : 48 }
 
-  /// Bytes of a list in chunks, with their keys; of chunks that are full.
+  /// The size of a list in full chunks, with their keys, in bytes.
   static func listBytes(_ count: Int) -> UInt64 {
     let chunks = (count + FormatLimits.chunkCapacity - 1) / FormatLimits.chunkCapacity
     return UInt64(8 * count + chunks * (ListChunk.length(count: 0) + LinkKey.length))
   }
 
-  /// Turns what one copy costs into what `copies` of them do.
+  /// Multiplies the cost of one copy by `copies`.
   mutating func multiply(by copies: Int) {
     if copies == 1 { return }
     func times(_ value: Int) -> Int {
@@ -57,7 +57,7 @@ extension CloneTally {
     return named
   }
 
-  /// The first 100 touched objects by id.
+  /// The first 100 affected objects by id.
   var firstTouched: [ObjectID] {
     var first: [ObjectID] = []
     first.reserveCapacity(min(touched.count, 100))

@@ -4,9 +4,9 @@
   import Foundation
 #endif
 
-/// Where a clone's rebuilt UUIDs come from: SipHash-2-4 with a 128-bit result, keyed by 128 random bits of the operation,
-/// over (new id, attribute). The same question has the same answer, so a value that a child follows need not be
-/// remembered, and to whoever lacks the key the answers are as good as random.
+/// The source of a clone's rebuilt UUIDs: SipHash-2-4 with a 128-bit result, keyed by 128 random bits of the operation,
+/// over (new id, attribute). Equal inputs give equal UUIDs, so a value that a child follows need not be stored, and
+/// without the key they are indistinguishable from random.
 struct KeyedUUID: Sendable {
   private let key0: UInt64
   private let key1: UInt64
@@ -16,13 +16,13 @@ struct KeyedUUID: Sendable {
     self.key1 = key1
   }
 
-  /// A key of this operation's own.
+  /// Creates a random key.
   init() {
     var generator = SystemRandomNumberGenerator()
     self.init(key0: generator.next(), key1: generator.next())
   }
 
-  /// The UUID, version 4 by its form, for an attribute of a clone.
+  /// The UUID for an attribute of a clone, in the form of version 4.
   func uuid(object: UInt64, attribute: UInt16) -> UUID {
     var words = words(object: object, attribute: attribute)
     return withUnsafeMutableBytes(of: &words) { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }

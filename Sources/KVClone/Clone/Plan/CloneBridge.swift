@@ -2,17 +2,17 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// How objects of one store become objects of another one with a model of its own (R35): by names, worked out once per
-/// concrete entity. Codes, layouts and the order of declarations may differ.
+/// Maps the entities of one store's model to those of another (R35): by name, once per concrete entity. Codes, layouts
+/// and the order of declarations may differ.
 ///
-/// A clone from a snapshot has a bridge too: the snapshot shows another state of the same store. Ids, blobs and derived
+/// A clone from a snapshot also has a bridge: the snapshot is another state of the same store. Ids, blobs and derived
 /// attributes mean the same in both.
 final class CloneBridge {
   let source: Schema
   let destination: Schema
-  /// Both are one store, of which the source is a snapshot.
+  /// Whether the source is a snapshot of the same store.
   let isWithinStore: Bool
-  /// By the source's entity code, made when an object of the entity is met.
+  /// By the source's entity code, created on first use.
   private var entities: [EntityBridge?]
 
   init(source: Schema, destination: Schema, isWithinStore: Bool = false) {
@@ -30,39 +30,39 @@ final class CloneBridge {
     return made
   }
 
-  /// Where objects are that are not cloned, for what a message says of them.
+  /// The location of objects that are not cloned, for messages.
   var elsewhere: String { isWithinStore ? "" : " of the other store" }
 
-  /// The root entity whose serials clones of a root entity's objects get; nil where the destination lacks the name.
+  /// The root entity whose serials clones of a root entity's objects get; nil if the destination lacks the name.
   func rootCode(of rootCode: UInt16) -> UInt16? {
     source.entity(code: rootCode).flatMap { destination.entitiesByName[$0.name] }?.rootCode
   }
 }
 
-/// One concrete entity of the source, and what stands for it in the destination.
+/// A concrete entity of the source, and its counterpart in the destination.
 final class EntityBridge {
   let source: CompiledEntity
-  /// The entity of the same name; the source's own where there is none, which `errors` tells.
+  /// The entity of the same name; the source's own if there is none, which `errors` reports.
   let destination: CompiledEntity
-  /// Why objects of the entity cannot be taken over.
+  /// Why objects of the entity cannot be cloned.
   let errors: [CloneError]
-  /// By the index of the source's relationship; empty where there are errors.
+  /// By the index of the source's relationship; empty in case of errors.
   let relationships: [CompiledRelationship]
-  /// By the source's field, in its present layout: the destination's field; nil for what is not taken over.
+  /// By the source's field in its current layout: the destination's field; nil for fields that are not copied.
   let fields: [Int?]
-  /// By the index of the destination's attribute: the index of the source's, whose value it takes.
+  /// By the index of the destination's attribute: the index of the source's with its value.
   let attributes: [Int?]
-  /// By the code of the source's hidden list of referrers: the code of the destination's.
+  /// By the code of the source's hidden referrer list: the code of the destination's.
   let referrers: [UInt16: UInt16]
   /// Attributes that only the destination has.
   let defaults: [Default]
   private var layouts: [UInt16: LayoutBridge] = [:]
 
-  /// A value that objects get in the destination alone.
+  /// The value of an attribute that only the destination has.
   struct Default {
     let field: Int
     let value: AttributeValue
-    /// Fields of the same composite attribute that are taken over: where all are nil, so is the composite (R21).
+    /// The copied fields of the same composite attribute: if all are nil, so is the composite (R21).
     let composite: [Int]
   }
 
@@ -80,7 +80,7 @@ final class EntityBridge {
     referrers = compiler.referrers
   }
 
-  /// How records of one of the source's layouts are taken over, worked out when the first one is met.
+  /// The conversion of records with one of the source's layouts, created on first use.
   func layout(_ layout: RecordLayout) -> LayoutBridge {
     if let known = layouts[layout.id] { return known }
     let made = LayoutBridge(self, layout)
@@ -88,7 +88,7 @@ final class EntityBridge {
     return made
   }
 
-  /// Copies what both models store of an object's attributes into `buffer`. Links are the source's, or empty.
+  /// Copies the attributes that both models store into `buffer`. Links are the source's, or empty.
   func load(_ view: borrowing RecordView, into buffer: inout RecordBuffer) throws(RecordError) {
     let layout = layout(view.layout)
     guard !layout.isSame else { return buffer.load(view, as: destination.layout) }
@@ -97,17 +97,17 @@ final class EntityBridge {
   }
 }
 
-/// How records of one layout become records of the destination's present layout of the entity.
+/// The conversion of records from one layout to the destination's current layout of the entity.
 struct LayoutBridge {
-  /// The same kinds in the same order, each of the same name: the bytes are the same but for numbers and ids.
+  /// Whether the kinds, their order and the names are equal: the bytes are equal except for numbers and ids.
   let isSame: Bool
   /// Attributes by field.
   let fields: [(source: Int, destination: Int)]
-  /// Attributes that records of the layout lack, because they are from before these were added.
+  /// Attributes that records of the layout lack, because they are older than these.
   let missing: [(field: Int, value: AttributeValue?)]
-  /// Fields of variable length that are not taken over.
+  /// Fields of variable length that are not copied.
   private let leftOut: [Int]
-  /// By how much records become longer but for those: their fixed part, and defaults.
+  /// The growth of records apart from those: of their fixed part, and by defaults.
   private let addedByteCount: Int
 
   init(_ bridge: EntityBridge, _ layout: RecordLayout) {
@@ -137,9 +137,9 @@ struct LayoutBridge {
       }
   }
 
-  /// By how many bytes a record becomes longer than its source.
+  /// The number of bytes by which a record is longer than its source.
   ///
-  /// - Parameter replaced: codes of attributes whose values are not the source's anyway.
+  /// - Parameter replaced: codes of attributes whose values are not the source's.
   func addedByteCount(to view: borrowing RecordView, replaced: Set<UInt16>) -> Int {
     var count = addedByteCount
     for field in leftOut where !replaced.contains(view.layout[field].propertyCode) {

@@ -2,9 +2,9 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// What a clone operation has worked out of derived attributes, and how deep it is in doing so.
+/// The derived values that a clone operation has computed, and the depth of the current computation.
 struct FutureValues {
-  /// An object as the commit will leave it: the clone of a source, or one that is stored.
+  /// An object in the state after the commit: the clone of a source, or a stored one.
   struct Object: Hashable {
     let id: ObjectID
     let isClone: Bool
@@ -16,27 +16,27 @@ struct FutureValues {
     let derivation: Int
   }
 
-  /// The value is not to be known before the commit: in another store, or in a later state, which has objects of its own
-  /// outside the clones, and of UUIDs that are others in every copy.
+  /// The value is unknown before the commit: in another store or a later state, which have other objects outside the
+  /// clones, and for UUIDs that differ in every copy.
   struct Unknown: Error {}
 
-  /// The value of another attribute is wanted first: the call stack is no place for long chains (R3).
+  /// The value of another attribute is needed first: long chains must not use the call stack (R3).
   struct TooDeep: Error { let key: Key }
 
-  /// Values that are made of one another on the call stack, before one of them is worked out by itself.
+  /// The maximum depth of dependent values on the call stack, before one of them is computed separately.
   static let depthLimit = 16
-  /// Values that are kept because they were asked for last, twice.
+  /// The number of recently used values that are kept, twice.
   private static let recentLimit = 2048
 
   var depth = 0
-  /// Whether a value is, or is made of, the time of the commit.
+  /// Whether a value is, or depends on, the time of the commit.
   var tellTheTime = false
   private var recent: [Key: AttributeValue?] = [:]
   private var older: [Key: AttributeValue?] = [:]
-  /// Values out of long chains, one of so many that memory stays flat.
+  /// Cached values of long chains, at intervals that keep memory flat.
   private var landmarks: [Key: AttributeValue?] = [:]
 
-  /// A value that was worked out; one that is asked for stays among the recent ones.
+  /// Returns a cached value, and keeps it among the recent ones.
   mutating func value(_ key: Key) -> AttributeValue?? {
     if let known = recent[key] { return known }
     if let known = older[key] {
@@ -58,7 +58,7 @@ struct FutureValues {
     recent[key] = .some(value)
   }
 
-  /// Forgets the values of clones, for another copy; stored objects' are the same for all.
+  /// Removes the values of clones, for another copy; those of stored objects are equal for all.
   mutating func removeClones() {
     recent = recent.filter { !$0.key.object.isClone }
     older = older.filter { !$0.key.object.isClone }
@@ -66,16 +66,16 @@ struct FutureValues {
   }
 }
 
-/// What derived attributes will be when the clone is committed, before any of its objects is there: for those who follow them
-/// (R17), for uniqueness constraints (R24), and for counting bytes (R36).
+/// Derived attributes as they will be after the clone's commit, before any of its objects exists: for attributes that
+/// follow them (R17), for uniqueness constraints (R24), and for counting bytes (R36).
 ///
-/// Everything is worked out of what is not derived, by the rules of the clone: stored values of derived attributes are those
-/// of before, and outside objects' lists gain the clones (R9).
+/// Everything is computed from attributes that are not derived, by the rules of the clone: stored derived values are
+/// outdated, and outside objects' lists gain the clones (R9).
 extension CloneContext {
-  /// The value that a derived attribute will have on the clone of a source; nil where its expression gives none.
+  /// The value of a derived attribute on the clone of a source; nil if its expression yields none.
   ///
-  /// - Throws: `CloneError` `parentUnavailable` where a value is made of itself by way of the clone's rules;
-  ///   `FutureValues.Unknown` across stores, and from a snapshot, where it depends on objects outside.
+  /// - Throws: `CloneError` `parentUnavailable` if a value depends on itself through the clone's rules;
+  ///   `FutureValues.Unknown` across stores, and from a snapshot, if it depends on objects outside.
   func derivedValue(of attribute: CompiledAttribute, _ id: ObjectID, _ session: borrowing Session) throws
     -> AttributeValue?
   {
@@ -96,12 +96,12 @@ extension CloneContext {
     futures.depth += 1
     defer { futures.depth -= 1 }
     let value = try compute(derivation, object, session)
-    // Many may ask for what many were looked at for.
+    // Expensive to compute, and possibly used often.
     if case .aggregate = derivation.function { futures.note(key, value) }
     return value
   }
 
-  /// Whether the attribute is derived in the same way where the clones come to be.
+  /// Whether the attribute is derived in the same way in the destination.
   private func isDerivedAlike(_ attribute: CompiledAttribute, _ entity: CompiledEntity) -> Bool {
     guard let bridge else { return true }
     guard let other = bridge.destination.entitiesByName[entity.name], let index = other.attributeIndex[attribute.path]
@@ -111,7 +111,7 @@ extension CloneContext {
       && there.derivationExpression == attribute.description.derivationExpression
   }
 
-  /// Works a value out, and those first that it turns out to be made of by way of too many others.
+  /// Computes a value, after those that it depends on through too many others.
   private func workOut(_ key: FutureValues.Key, _ session: borrowing Session) throws -> AttributeValue? {
     var current = key
     var waiting: [FutureValues.Key] = []
@@ -150,7 +150,7 @@ extension CloneContext {
       return derivation.type.derived(from: .integer(count))
     case .aggregate(let function):
       guard let source = derivation.source else { return nil }
-      // What is rebuilt differs from copy to copy.
+      // Rebuilt values differ in every copy.
       if derivation.type == .uuid, !object.isClone, copies > 1 { throw FutureValues.Unknown() }
       var aggregate = DerivedAggregate(function)
       try forEachMember(derivation.hops[0], object, session) { member in
@@ -161,7 +161,7 @@ extension CloneContext {
     }
   }
 
-  /// `now()`: of clones, and of objects whose lists gain clones.
+  /// `now()`: for clones, and for objects whose lists gain clones.
   private func time(_ derivation: Derivation, _ object: FutureValues.Object, _ session: borrowing Session) throws
     -> AttributeValue?
   {
@@ -182,7 +182,7 @@ extension CloneContext {
     return try session.storedValue(own, object.id, view)
   }
 
-  /// The source attribute of an object, or of the one that its to-one relationships will lead to; nil where one is empty.
+  /// The source attribute of an object, or of the future target of its to-one relationships; nil if one is empty.
   private func sourceValue(_ derivation: Derivation, _ object: FutureValues.Object, _ session: borrowing Session) throws
     -> AttributeValue?
   {
@@ -213,7 +213,7 @@ extension CloneContext {
     return try value(of: index, plan, view, object.id, session)
   }
 
-  /// The targets that a relationship will have, in the list's order, until `body` answers false.
+  /// Calls `body` with the future targets of a relationship, in the list's order, until it returns false.
   private func forEachMember(
     _ hop: CompiledRelationship, _ object: FutureValues.Object, _ session: borrowing Session,
     _ body: (FutureValues.Object) throws -> Bool
@@ -222,14 +222,14 @@ extension CloneContext {
     let entity = try schema.entity(of: view, id: object.id)
     guard let index = entity.relationshipIndexByCode[hop.code] else { return }
     let relationship = entity.relationships[index]
-    // Clones come last in lists without an order, and in those that gain some: once for every copy.
+    // Clones come last in unordered lists, and in lists that gain some: once for every copy.
     let isSorted = relationship.isToMany && (!object.isClone || !relationship.isOrdered)
     let rounds = !isSorted ? 1 : object.isClone ? 2 : relationship.hasInverse ? 1 + copies : 1
     var failure: (any Error)?
     for round in 0..<rounds where failure == nil {
       var goesOn = true
       try session.forEachMember(object.id, relationship, in: view, entity) { (id) throws(StoreError) in
-        // Lists of before, though clones may be in them already.
+        // Only earlier members, though the list may already contain clones.
         if bridge == nil, isClone(id) { return true }
         let target: FutureValues.Object?
         if object.isClone {
@@ -241,7 +241,7 @@ extension CloneContext {
         }
         guard let target, !isSorted || target.isClone == (round > 0) else { return true }
         do {
-          // Objects of the other store or state, which nobody has looked for yet.
+          // Objects of the other store or state, which have not been matched yet.
           if bridge != nil, !target.isClone { throw FutureValues.Unknown() }
           goesOn = try body(target)
         } catch {
@@ -255,7 +255,7 @@ extension CloneContext {
     if let failure { throw failure }
   }
 
-  /// Where one link of a clone will lead.
+  /// The future target of one link of a clone.
   private func target(
     of relationship: CompiledRelationship, _ id: ObjectID, _ target: ObjectID, _ entity: CompiledEntity,
     _ session: borrowing Session
@@ -270,7 +270,7 @@ extension CloneContext {
     }
   }
 
-  /// Whether the clone of a member of a stored object's list will be one too.
+  /// Whether the clone of a member of a stored object's list becomes a member, too.
   private func links(
     _ member: ObjectID, _ relationship: CompiledRelationship, _ owner: ObjectID, _ session: borrowing Session
   ) throws(StoreError) -> Bool {

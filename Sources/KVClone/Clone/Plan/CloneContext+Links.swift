@@ -2,17 +2,17 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Where the links of clones lead (R9 to R11).
+/// The targets of clones' links (R9 to R11).
 extension CloneContext {
-  /// Where one link of a clone leads.
+  /// The target of one link of a clone.
   enum LinkTarget {
     case clone(ObjectID)
-    /// To the object itself, or to the object that corresponds to it in another store.
+    /// The object itself, or the corresponding object in another store.
     case original
     case none
   }
 
-  /// Where one link of the clone of `id` leads.
+  /// The target of one link of the clone of `id`.
   func linkTarget(
     _ step: CloneRuleBook.RelationshipPlan, _ id: ObjectID, _ target: ObjectID, _ source: borrowing Session
   ) throws(StoreError) -> LinkTarget {
@@ -41,8 +41,8 @@ extension CloneContext {
     return book.answer(disposition, mark.disposition(plan.relationships[index], target, id))
   }
 
-  /// Of the objects that refer to a source through a relationship without an inverse, the clones that will refer to its
-  /// clone; in batches, so that memory stays flat. Positions begin at 0; the result is nil at the end.
+  /// The clones that will refer to a source's clone, among the objects that refer to the source through a relationship
+  /// without an inverse; in batches, so that memory stays flat. Positions start at 0; the result is nil at the end.
   func clonedReferrers(_ code: UInt16, _ id: ObjectID, from position: UInt64, _ source: borrowing Session)
     throws(StoreError) -> (clones: [ObjectID], next: UInt64?)?
   {

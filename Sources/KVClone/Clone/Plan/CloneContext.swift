@@ -7,8 +7,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// One clone operation between its mark and its commit: which objects are cloned, under which new ids, with which
-/// values.
+/// One clone operation between its mark and its commit: the cloned objects, their new ids, and their values.
 final class CloneContext {
   /// The schema of the sources.
   let schema: Schema
@@ -17,21 +16,21 @@ final class CloneContext {
   let cancellation: CloneMonitor
   let ids: CloneIDs
   let key = KeyedUUID()
-  /// The operation's one `now` (R16).
+  /// The operation's single `now` (R16).
   let now: Date
-  /// Followed values, found on the way up of long chains of objects that follow one another: one for every 64 steps.
+  /// Followed values, cached at every 64th step of long chains of objects that follow one another.
   private var landmarks: [Followed: AttributeValue?] = [:]
-  /// How sources become clones, if these are in another store or state (R35).
+  /// The mapping of sources to clones, if these are in another store or state (R35).
   let bridge: CloneBridge?
   let places: ClonePlaces
-  /// What has been worked out of derived attributes.
+  /// The computed derived values.
   var futures = FutureValues()
 
-  /// Blobs that clones in another store refer to, by the source's serials: the planner finds them.
+  /// Blobs that clones in another store reference, by the source's serials: the planner finds them.
   var blobs = SerialSet()
-  /// About how many bytes the clone will write, if the planner has counted them.
+  /// The approximate number of bytes that the clone will write, if the planner has counted them.
   var byteCount: UInt64?
-  /// What it writes at least: if it was not counted, its records' headers, ids and keys.
+  /// A lower bound of the bytes that it writes: if they were not counted, its records' headers, ids and keys.
   var leastByteCount: UInt64 { byteCount ?? UInt64(objectCount).saturatingMultiply(64) }
 
   /// An attribute that follows the parent's.
@@ -40,10 +39,10 @@ final class CloneContext {
     let attribute: Int
   }
 
-  /// Where an attribute's value comes from.
+  /// The source of an attribute's value.
   private enum Source {
     case value(AttributeValue?)
-    /// It is computed of other values.
+    /// A derived value.
     case derived
     /// The parent's attribute with this name.
     case parent(String)
@@ -71,7 +70,7 @@ final class CloneContext {
     return other
   }
 
-  /// The number of clones of the same plan (R32).
+  /// The number of copies (R32).
   var copies: Int { book.options.count }
 
   /// The number of objects that the operation creates, all copies together.
@@ -87,10 +86,10 @@ final class CloneContext {
   /// The clone's id of a source in one of the copies.
   func cloneID(of id: ObjectID, copy: Int) -> ObjectID? { ids.clone(of: id, copy: copy) }
 
-  /// Whether this clone makes the object: its clones have the highest serials of their root entity.
+  /// Whether this clone creates the object: its clones have the highest serials of their root entity.
   func isClone(_ id: ObjectID) -> Bool { ids.isClone(id) }
 
-  /// Every source with its clones: sources by ascending id, copies in the order in which they were made.
+  /// Calls `body` with every source and its clones: sources by ascending id, copies in the order of their creation.
   func forEachClone(_ body: (_ source: ObjectID, _ clone: ObjectID) throws -> Void) throws {
     var done = 0
     try mark.set.forEach { source in
@@ -113,16 +112,16 @@ final class CloneContext {
       bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: duration)
   }
 
-  /// What objects of a concrete entity become.
+  /// The mapping of a concrete entity.
   func mapping(of entity: CompiledEntity) -> CloneMapping {
     guard let bridge = bridge?.entity(entity) else { return CloneMapping(entity: entity, bridge: nil) }
     return CloneMapping(entity: bridge.destination, bridge: bridge)
   }
 
-  /// Bytes of a list in chunks. Across stores and states, they are counted without chunks and keys.
+  /// The size of a list in chunks. Across stores and states, it is counted without chunks and keys.
   func listByteCount(_ count: Int) -> UInt64 { bridge == nil ? CloneTally.listBytes(count) : UInt64(count) * 8 }
 
-  /// Turns to another copy: ids and values are those of its clones from now on.
+  /// Selects the copy for ids and values.
   func select(copy: Int) {
     if copy == ids.copy { return }
     ids.select(copy: copy)
@@ -130,7 +129,7 @@ final class CloneContext {
     futures.removeClones()
   }
 
-  /// The value that an attribute has on the clone of a source (R15 to R19).
+  /// The value of an attribute on the clone of a source (R15 to R19).
   ///
   /// - Throws: `CloneError` `parentUnavailable`, `excludedAttributeIsRequired`.
   func value(
@@ -140,7 +139,7 @@ final class CloneContext {
     switch try source(of: index, plan, view, id) {
     case .value(let value): return value
     case .derived:
-      // The other store computes its own; and what is not to be known before, so does this one.
+      // The other store computes its own; and this one computes values that are not known in advance.
       if let bridge, !bridge.isWithinStore { return nil }
       do {
         return try derivedValue(of: plan.entity.attributes[index], id, session)
@@ -150,7 +149,7 @@ final class CloneContext {
     case .parent(let name):
       let value = try followed(name, Followed(object: id, attribute: index), plan, session)
       let attribute = plan.entity.attributes[index]
-      // A composite that is followed as a whole may be nil as a whole; the commit looks at what came of it.
+      // A composite that is followed as a whole may be nil as a whole; the commit validates the result.
       if value == nil, !attribute.description.isOptional, !followsAsWhole(attribute, plan.entity) {
         throw unavailable(attribute, plan.entity, id, name)
       }
@@ -158,7 +157,7 @@ final class CloneContext {
     }
   }
 
-  /// How long the clone's record is, but for its lists: the source's, less what is replaced, and with what replaces it.
+  /// The length of the clone's record without its lists: the source's, minus replaced values, plus their replacements.
   func recordByteCount(
     _ plan: CloneRuleBook.EntityPlan, _ view: borrowing RecordView, _ id: ObjectID, _ session: borrowing Session
   ) throws(StoreError) -> Int {
@@ -171,7 +170,7 @@ final class CloneContext {
       switch operation {
       case .set(_, let value): count += value?.variableByteCount ?? 0
       case .compute(let index) where plan.entity.attributes[index].description.type.isVariable:
-        // What stands in the way is reported where the attribute's rules are checked.
+        // Errors are reported where the attribute's rules are checked.
         guard let value = try? value(of: index, plan, view, id, session) else { continue }
         count += value.variableByteCount
       case .compute, .uuid, .now: break
@@ -203,7 +202,7 @@ final class CloneContext {
     return .value(try ownValue(of: index, plan, view, id))
   }
 
-  /// The value of an attribute that follows nobody: rebuilt or copied.
+  /// The value of an attribute that does not follow a parent: rebuilt or copied.
   private func ownValue(
     of index: Int, _ plan: CloneRuleBook.EntityPlan, _ view: borrowing RecordView, _ id: ObjectID
   ) throws(StoreError) -> AttributeValue? {
@@ -215,8 +214,8 @@ final class CloneContext {
     }
   }
 
-  /// Goes up from parent to parent, to the first that does not follow its own (R17). No recursion, and what is
-  /// remembered of a chain of a million objects are its landmarks.
+  /// Follows parents up to the first attribute that does not follow another (R17). Not recursive, and only every 64th
+  /// value of a chain of a million objects is cached.
   private func followed(
     _ name: String, _ start: Followed, _ plan: CloneRuleBook.EntityPlan, _ session: borrowing Session
   ) throws -> AttributeValue? {
@@ -229,7 +228,7 @@ final class CloneContext {
         break
       }
       path.append(current)
-      // Parents are discovered before their children. Bytes of a damaged file may say otherwise.
+      // Parents are discovered before their children, except in corrupted files.
       guard path.count <= mark.count else { throw schema.corrupted(current.object, .badOrder) }
       guard let (parent, index, parentPlan) = try parent(of: current, named: name, plan, session) else {
         value = try valueWithoutParent(current, name, plan, session)
@@ -252,15 +251,15 @@ final class CloneContext {
       }
       break
     }
-    // From the object that was asked about: the next ones below it find it after fewer steps.
+    // Starting at the requested object: lookups from objects below it then take fewer steps.
     for position in stride(from: 0, to: path.count, by: 64) where path.count >= 64 {
       landmarks[path[position]] = .some(value)
     }
     return value
   }
 
-  /// The discovery parent with the attribute that is followed; nil where there is no such parent or attribute, or its
-  /// type is another (R17).
+  /// The discovery parent with the followed attribute; nil if there is no such parent or attribute, or its type differs
+  /// (R17).
   private func parent(
     of child: Followed, named name: String, _ plan: CloneRuleBook.EntityPlan, _ session: borrowing Session
   ) throws(StoreError) -> (parent: ObjectID, index: Int, plan: CloneRuleBook.EntityPlan)? {
@@ -300,7 +299,7 @@ final class CloneContext {
 }
 
 extension AttributeValue {
-  /// Bytes of a value beyond its fixed slot in a record.
+  /// The size of a value beyond its fixed slot in a record.
   var variableByteCount: Int {
     switch self {
     case .string(let text), .uri(let text): text.utf8.count

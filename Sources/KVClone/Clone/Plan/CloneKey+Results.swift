@@ -8,9 +8,9 @@ import KVCloneModel
 package import KVCloneRecords
 
 extension CloneKey {
-  /// The result of the first call with this key; nil where the key is unknown, or has expired.
+  /// The result of the first call with this key; nil if the key is unknown or expired.
   ///
-  /// - Throws: `idempotencyKeyReused` where that call had other arguments.
+  /// - Throws: `idempotencyKeyReused` if that call had other arguments.
   func result(in session: borrowing Session) throws -> CloneResult? {
     guard let operation = try operation(in: session), !operation.isExpired(at: Date()) else { return nil }
     guard operation.argumentDigest == digest else {
@@ -55,14 +55,14 @@ extension CloneKey {
   /// Deletes stored results, and returns their number.
   ///
   /// - Parameters:
-  ///   - isNamed: whether a key is one of those that are meant.
-  ///   - isWanted: whether what the store remembers is; nil where it does not matter, so that damage can be got rid of.
+  ///   - isNamed: whether a key is selected.
+  ///   - isWanted: whether a stored value is selected; nil to select all, so that corrupted ones can be deleted.
   static func purge(
     in session: inout Session, _ isNamed: ([UInt8]) -> Bool, _ isWanted: ((OperationValue) -> Bool)?
   ) throws(StoreError) -> Int {
     let table = session.schema.tables.operations
     var count = 0
-    // The least key there is; then from the last one that was looked at.
+    // The least possible key; then from the last one that was read.
     var next: [UInt8]? = [0]
     while let start = next {
       var keys: [[UInt8]] = []
@@ -93,11 +93,11 @@ extension OperationValue {
     expires.map { $0 <= now.timeIntervalSinceReferenceDate } ?? false
   }
 
-  /// Whether what the operation answered can be told again.
+  /// Whether the stored result can be decoded.
   package var hasReadableResult: Bool { StoredResult.decode(self) != nil }
 }
 
-/// What of a clone's result is stored as JSON; its roots are a field of their own.
+/// The part of a clone's result that is stored as JSON; its roots are a separate field.
 private struct StoredResult: Codable {
   var objects: Int
   var counts: [String: Int]
@@ -107,7 +107,7 @@ private struct StoredResult: Codable {
   var bytesShared: UInt64
   var bytesCopied: UInt64
   var bytesWritten: UInt64
-  /// Until the result was written down, which is shortly before the commit.
+  /// Until the result was encoded, shortly before the commit.
   var seconds: Double
 
   static func encode(_ result: CloneResult) throws -> [UInt8] {

@@ -2,8 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// What objects of one concrete entity become: objects of the same entity within a store, and otherwise what the bridge
-/// says.
+/// The mapping of one concrete entity's objects: the identity within a store, otherwise by the bridge.
 struct CloneMapping {
   /// The entity of the clones.
   let entity: CompiledEntity
@@ -12,7 +11,7 @@ struct CloneMapping {
   /// Why objects of the entity cannot be cloned.
   var errors: [CloneError] { bridge?.errors ?? [] }
 
-  /// The clone's field for a field of the source's present layout; nil if it is not copied.
+  /// The clone's field for a field of the source's current layout; nil if it is not copied.
   func field(_ field: Int) -> Int? { bridge == nil ? field : bridge?.fields[field] }
 
   /// The index of the source's attribute whose value an attribute of the clone has; nil if there is none.
@@ -23,6 +22,6 @@ struct CloneMapping {
     bridge?.relationships[index] ?? step.relationship
   }
 
-  /// The code of the clone's hidden list of referrers for one of the source's; nil if the destination has none.
+  /// The code of the clone's hidden referrer list for one of the source's; nil if the destination has none.
   func referrers(_ code: UInt16) -> UInt16? { bridge == nil ? code : bridge?.referrers[code] }
 }

@@ -2,19 +2,19 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The clone set C: which objects a clone copies, found breadth first (R2, R3), one bit an object.
+/// The clone set C: the objects that a clone copies, found breadth first (R2, R3), one bit an object.
 struct CloneMark {
   var set: CloneSet
   /// The roots, each once, in the caller's order.
   var roots: [ObjectID] = []
   var rootSet: Set<ObjectID> = []
-  /// Where children whose attributes follow a parent were discovered from.
+  /// The discovery parents of children whose attributes follow a parent.
   var parents = DiscoveryParents()
   var count = 0
-  /// What the caller's hook said of edges, where it is not what the rules say (R30).
+  /// The answers of the caller's hook that differ from the rules (R30).
   var answers: [Edge: CloneRuleBook.Disposition] = [:]
 
-  /// One link, seen from one of its ends.
+  /// A link, seen from one of its ends.
   struct Edge: Hashable {
     let parent: ObjectID
     let code: UInt16
@@ -25,11 +25,11 @@ struct CloneMark {
     set = CloneSet(smallLimit: smallLimit)
   }
 
-  /// Whether an object is one of the roots, of which there is one as a rule.
+  /// Whether an object is a root; usually there is a single one.
   @inline(__always)
   func isRoot(_ id: ObjectID) -> Bool { roots.count == 1 ? roots[0] == id : rootSet.contains(id) }
 
-  /// What is done with an edge of a source: the hook's answer, else the rules'.
+  /// The treatment of a source's edge: the hook's answer, else the rules'.
   func disposition(
     _ step: CloneRuleBook.RelationshipPlan, _ parent: ObjectID, _ target: ObjectID
   ) -> CloneRuleBook.Disposition {

@@ -2,28 +2,27 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The state of a traversal: a level of the breadth-first order, and the one that it discovers. No recursion, so the
-/// depth of a graph costs no stack.
+/// The state of a traversal: the current level of the breadth-first order, and the next one. Not recursive, so the
+/// depth of a graph needs no stack.
 struct CloneMarker {
-  /// A list with more members waits as one entry.
+  /// A list with more members is queued as one entry.
   private static let wideCount = 1024
 
-  /// Marks an entry of the queue that is a list: its owner, and in the next entry which relationship. Root codes have
-  /// 15 bits.
+  /// Marks an entry of the queue as a list: its owner, and in the next entry the relationship. Root codes have 15 bits.
   private static let listBit: UInt64 = 1 << 63
 
   private let book: CloneRuleBook
   private let cancellation: CloneMonitor
   private var mark: CloneMark
-  /// What waits to be visited, 8 bytes an object.
+  /// The queue, 8 bytes an object.
   private var level: [UInt64] = []
   private var next: [UInt64] = []
-  /// The depth of objects that are being discovered.
+  /// The depth of the objects that are being discovered.
   private var depth = 0
   private let hasLimits: Bool
-  /// Whether the caller wants to be asked about edges (R30).
+  /// Whether the caller has a hook for edges (R30).
   private let hasHook: Bool
-  /// How often the caller's hook was asked.
+  /// The number of calls of the hook.
   private var questionCount = 0
 
   private init(book: CloneRuleBook, cancellation: CloneMonitor, smallLimit: Int) {
@@ -34,11 +33,11 @@ struct CloneMarker {
     hasLimits = book.options.maxDepth != nil || book.options.maxObjects != nil
   }
 
-  /// Notes an object; whether it is new. It waits to be visited where it may have edges to follow.
+  /// Records an object; returns whether it is new. It is queued if it may have edges to follow.
   @discardableResult
   @inline(__always)
   private mutating func discover(_ id: ObjectID, isVisited: Bool) throws -> Bool {
-    // The bytes of a damaged file may name anything, and this bit has a meaning in the queue.
+    // Corrupted bytes may contain any id, and this bit has a meaning in the queue.
     if id.rawValue & Self.listBit != 0 { throw book.schema.notFound(id) }
     guard mark.set.insert(id) else { return false }
     mark.count &+= 1
@@ -58,24 +57,24 @@ struct CloneMarker {
     if mark.count & 1023 == 0 { try cancellation.check(.mark, mark.count, of: nil) }
   }
 
-  /// Notes many objects.
+  /// Records many objects.
   private mutating func discover(_ targets: ObjectIDList, isVisited: Bool) throws {
     for index in 0..<targets.count { try discover(targets[index], isVisited: isVisited) }
   }
 
-  /// Lets the members of a list wait.
+  /// Queues the members of a list.
   private mutating func wait(forMembersOf owner: ObjectID, _ relationship: Int) {
     next.append(owner.rawValue | Self.listBit)
     next.append(UInt64(relationship))
   }
 
-  /// Edges that lead to nothing new take time, too, where somebody is asked about them.
+  /// Counts a call of the hook, because edges to known objects take time, too, if there is one.
   private mutating func countQuestion() throws(CloneError) {
     questionCount += 1
     if questionCount & 1023 == 0 { try cancellation.check(.mark, mark.count, of: nil) }
   }
 
-  /// Turns to what was discovered last; whether there is anything.
+  /// Moves to the next level; returns whether there is one.
   private mutating func nextLevel() throws(CloneError) -> Bool {
     swap(&level, &next)
     next.removeAll(keepingCapacity: true)
@@ -140,7 +139,7 @@ struct CloneMarker {
     return position
   }
 
-  /// Discovers what the edges of an object lead to.
+  /// Discovers the targets of an object's edges.
   private mutating func visit(_ id: ObjectID, _ session: borrowing Session) throws {
     guard mark.set.visit(id) else { return }
     let view = try session.existingRecord(id)
@@ -151,7 +150,7 @@ struct CloneMarker {
       let decision = isRoot ? step.rootDecision : step.decision
       let isAsked = decision.disposition != .exclude && hasHook
       guard isAsked || decision.disposition == .follow else { continue }
-      // A long list waits as one entry, and not as its members (R26).
+      // A long list is queued as one entry instead of its members (R26).
       let isWide = step.targetsAreVisited && Self.isWide(step, in: view, entity)
       if isWide { wait(forMembersOf: id, index) }
       var failure: (any Error)?
@@ -190,8 +189,8 @@ struct CloneMarker {
     return view.head(field).count > wideCount
   }
 
-  /// Visits the members of a long list. Those that it did not discover itself were visited before: whoever discovered
-  /// them waited before it.
+  /// Visits the members of a long list. Those that it did not discover itself were visited before: they were discovered
+  /// by an earlier entry of the queue.
   private mutating func visitMembers(of owner: ObjectID, _ index: Int, _ session: borrowing Session) throws {
     let view = try session.existingRecord(owner)
     let entity = try session.schema.entity(of: view, id: owner)
@@ -209,7 +208,7 @@ struct CloneMarker {
     if let failure { throw failure }
   }
 
-  /// Asks the caller's hook about an edge (R30), and remembers an answer that changes something.
+  /// Calls the caller's hook for an edge (R30), and records an answer that differs from the rules.
   private mutating func ask(
     _ step: CloneRuleBook.RelationshipPlan, _ parent: ObjectID, _ target: ObjectID,
     _ disposition: CloneRuleBook.Disposition, _ session: borrowing Session

@@ -2,29 +2,29 @@ import KVCloneCore
 import KVCloneRecords
 import Synchronization
 
-/// How fast clones of this process have been written lately, to tell how long another one will hold the write lock.
+/// The recent speed of clones in this process, to estimate how long another one will hold the write lock.
 final class ClonePace: Attachment {
   private struct State {
-    // What is assumed before there was any clone: a small record, and a disk of the slower kind.
+    // The initial estimate: a small record, and a slow disk.
     var secondsPerObject = 1e-6
     var secondsPerCopiedByte = 2e-9
     var secondsPerByte = 2e-9
     var secondsPerCommit = 2e-3
   }
 
-  /// Fewer objects, or bytes, say more about the clock than about the store.
+  /// Fewer objects, or bytes, measure the clock rather than the store.
   private static let fewObjects = 100
   private static let fewBytes: UInt64 = 1 << 20
 
   private let state = Mutex(State())
 
-  /// Learns from a clone: how long it took to write it, and to make it durable.
+  /// Updates the estimate from a clone: the time to write it, and to commit it.
   func note(objects: Int, written: UInt64, copied: UInt64 = 0, writing: Duration, commit: Duration) {
     let (writing, commit) = (writing.seconds, commit.seconds)
     let byteCount = written.saturatingAdd(copied)
     state.withLock { state in
       if copied >= Self.fewBytes {
-        // Copied values hide what the objects took.
+        // Copied values dominate the time of the objects.
         state.secondsPerCopiedByte = max(0, writing - Double(objects) * state.secondsPerObject) / Double(copied)
       } else if objects >= Self.fewObjects {
         state.secondsPerObject = writing / Double(objects)
@@ -37,7 +37,7 @@ final class ClonePace: Attachment {
     }
   }
 
-  /// How long the write lock will be held, from its beginning to the durable commit.
+  /// The estimated time of the write lock, until the durable commit.
   func lockDuration(objects: Int, written: UInt64, copied: UInt64 = 0) -> Duration {
     let state = state.withLock { $0 }
     return .seconds(
@@ -61,6 +61,6 @@ extension Duration {
 }
 
 extension ObjectStore {
-  /// How fast clones have been written lately.
+  /// The recent speed of clones.
   var clonePace: ClonePace { schema.attachments.value(of: ClonePace.self) }
 }

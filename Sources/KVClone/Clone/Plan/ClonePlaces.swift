@@ -1,14 +1,14 @@
 import KVCloneCore
 import KVCloneModel
 
-/// The ids that the clones of an operation get in a state of the destination.
+/// The ids of an operation's clones in a state of the destination.
 ///
-/// Root entity after root entity, and for each, copy after copy: several root entities of the source may be subentities
-/// of one root entity in the destination, and share its serials.
+/// Assigned by root entity, and for each, copy after copy: several root entities of the source may be subentities of
+/// one root entity in the destination, and share its serials.
 struct ClonePlaces {
   /// The id of the first clone of a root entity, by the root code of the sources.
   private(set) var first: [UInt16: ObjectID] = [:]
-  /// The serials that clones get, by the root code in the destination.
+  /// The serials of the clones, by the root code in the destination.
   private(set) var ranges: [UInt16: SerialRange] = [:]
 
   struct SerialRange {
@@ -20,7 +20,7 @@ struct ClonePlaces {
     throws
   {
     for set in mark.set.roots {
-      // A link's bytes may name anything, and an object without edges to follow has not been read yet.
+      // A link may contain any id, and an object without edges to follow has not been read yet.
       guard schema.objectTable(rootCode: set.rootCode) != nil else {
         throw schema.notFound(ObjectID(rootCode: set.rootCode, serial: set.next(from: 0) ?? 0))
       }
@@ -30,7 +30,7 @@ struct ClonePlaces {
           .limitExceeded, "\(copies) copies exceed the range of object ids; request fewer copies",
           entity: schema.entity(code: set.rootCode)?.name)
       }
-      // An entity that the destination lacks is an error of the planner.
+      // The planner reports an entity that the destination lacks.
       guard let code = bridge == nil ? set.rootCode : bridge?.rootCode(of: set.rootCode) else { continue }
       let before = ranges[code]?.count ?? 0
       let next = try destination.nextSerial(rootCode: code, count: before + UInt64(count))

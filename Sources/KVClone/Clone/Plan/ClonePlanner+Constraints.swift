@@ -62,9 +62,9 @@ extension ClonePlanner {
     return try self.values(constraint.columns, id, view, plan, mapping, second, source, destination)?.values == values
   }
 
-  /// The values of a clone in the columns of an index; nil where a rule cannot be followed, which is reported
-  /// elsewhere. `isNew`: one of them names a clone, so nothing in the destination can have them. `isUnique`: one is a
-  /// rebuilt UUID, so nothing else can.
+  /// The values of a clone in the columns of an index; nil if a rule cannot be followed, which is reported elsewhere.
+  /// `isNew`: one of them references a clone, so no object of the destination has them. `isUnique`: one is a rebuilt
+  /// UUID, so no other object has them.
   func values(
     _ columns: [CompiledConstraint.Column], _ id: ObjectID, _ view: borrowing RecordView,
     _ plan: CloneRuleBook.EntityPlan, _ mapping: CloneMapping, _ context: CloneContext, _ source: borrowing Session,
@@ -80,7 +80,7 @@ extension ClonePlanner {
           values.append(mapping.entity.attributes[index].description.defaultValue)
           continue
         }
-        // A rebuilt UUID is like no other: nothing to look up, and nothing to remember for every object (R26).
+        // A rebuilt UUID is unique: it needs no lookup, and no memory for every object (R26).
         let rule = plan.rules[mine]
         if rule.rebuild == .uuid, !rule.isExcluded, rule.followParent == nil, !plan.entity.attributes[mine].isDerived {
           isUnique = true
@@ -100,7 +100,7 @@ extension ClonePlanner {
     return (values, isNew, isUnique)
   }
 
-  /// The object that a clone's to-one relationship leads to.
+  /// The target of a clone's to-one relationship.
   private func target(
     _ relationship: CompiledRelationship, _ id: ObjectID, _ view: borrowing RecordView,
     _ plan: CloneRuleBook.EntityPlan, _ context: CloneContext, _ source: borrowing Session,
@@ -120,10 +120,10 @@ extension ClonePlanner {
     }
   }
 
-  // MARK: Values that need no comparison
+  // MARK: Values without comparison
 
-  /// The constraints of a store under which two clones can have the same values although their sources do not: a
-  /// default, `now`, a parent's value, or what is derived of them, is the same for many.
+  /// The constraints of a store under which two clones can have equal values although their sources do not: a default,
+  /// `now`, a parent's value, or what is derived from them, is equal for many.
   static func comparedConstraints(_ book: CloneRuleBook) -> Set<UInt16> {
     Set(
       book.allPlans.flatMap { plan in
@@ -138,8 +138,8 @@ extension ClonePlanner {
       })
   }
 
-  /// Whether two clones of one copy can have the same values although their sources do not. Other values need not be
-  /// remembered (R26).
+  /// Whether two clones of one copy can have equal values although their sources do not. Other values need not be
+  /// stored (R26).
   private mutating func mayMeet(_ constraint: CompiledConstraint, _ plan: CloneRuleBook.EntityPlan) -> Bool {
     guard let bridge = context.bridge else { return comparedConstraints.contains(constraint.indexID) }
     let key = DistinctKey(index: constraint.indexID, entity: plan.entity.code)
@@ -155,7 +155,7 @@ extension ClonePlanner {
     -> Bool
   {
     guard let mine = plan.entity.constraints.first(where: { $0.name == constraint.name }) else { return false }
-    // One index in the destination may be several in the source, whose values differ only among themselves.
+    // One index in the destination may be several in the source, whose values are unique only within each.
     return bridge.destination.entities.allSatisfy { other in
       guard let columns = other.constraints.first(where: { $0.indexID == constraint.indexID })?.columns,
         let entity = bridge.source.entitiesByName[other.name], !entity.isAbstract
@@ -170,7 +170,7 @@ extension ClonePlanner {
     guard case .attribute(let index) = column, index < other.attributes.count,
       let mine = entity.attributeIndex[other.attributes[index].path]
     else { return false }
-    // An entity that nothing leads to has no clones.
+    // An unreachable entity has no clones.
     return !entity.attributes[mine].isDerived && context.book.plan(entity.code)?.rules[mine].isCopied ?? true
   }
 }

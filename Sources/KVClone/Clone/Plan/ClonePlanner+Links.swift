@@ -2,9 +2,9 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Links of clones before they are made: what remains of each relationship, and what other objects gain.
+/// Links of clones before they are created: the remaining members of each relationship, and the gains of other objects.
 extension ClonePlanner {
-  /// The links of one relationship: what remains of them (R14), and what they do to outside objects (R13).
+  /// Checks the links of one relationship: the number that remains (R14), and their effect on outside objects (R13).
   ///
   /// - Parameter relationship: the clone's.
   mutating func check(
@@ -37,7 +37,7 @@ extension ClonePlanner {
           }
           return !isFull
         }
-        // Two objects may be one in the destination, where they were found by different constraints.
+        // Two objects may correspond to one in the destination, if they were found by different constraints.
         guard matches.insert(match).inserted else { return true }
         links += 1
         try noteGain(of: match, relationship, id, plan, destination)
@@ -63,7 +63,7 @@ extension ClonePlanner {
     }
   }
 
-  /// Why a link is not made, to follow "because it is".
+  /// Why a link is not created, as text that follows "because it is".
   private func dropReason(_ step: CloneRuleBook.RelationshipPlan, _ id: ObjectID) -> String {
     let decision = context.mark.rootSet.contains(id) ? step.rootDecision : step.decision
     let mayBeAnswer =
@@ -72,7 +72,7 @@ extension ClonePlanner {
     return mayBeAnswer ? "\(decision.reason), or the result of willClone (R30)" : decision.reason
   }
 
-  /// What a list costs beyond its place in the record.
+  /// Counts the cost of a list beyond its slot in the record.
   private mutating func countList(
     _ relationship: CompiledRelationship, in view: borrowing RecordView, _ entity: CompiledEntity, links: Int,
     dropped: Int
@@ -83,22 +83,22 @@ extension ClonePlanner {
     if links > FormatLimits.inlineIDLimit {
       tally.bytesWritten += context.listByteCount(links)
     } else if !view.head(field).isChunked {
-      // The source's record has them all.
+      // The source's record contains all of them.
       tally.bytesWritten -= UInt64(dropped) * 8
     } else if context.bridge == nil, dropped == 0,
       context.book.programs.direct(entity: entity.code, layout: view.layout.id) != nil
     {
-      // A short list stays in chunks where it is cloned chunk by chunk,
+      // A short list stays in chunks if it is cloned chunk by chunk,
       tally.bytesWritten += context.listByteCount(links)
     } else {
-      // and comes into the record where its links are looked at one by one.
+      // and moves to the record if its links are processed one by one.
       tally.bytesWritten += UInt64(links) * 8
     }
   }
 
   // MARK: Outside objects
 
-  /// Notes that an object that is not cloned gains the clone of `id`.
+  /// Records that an object that is not cloned gains the clone of `id`.
   private mutating func noteGain(
     of target: ObjectID, _ relationship: CompiledRelationship, _ id: ObjectID, _ plan: CloneRuleBook.EntityPlan,
     _ destination: borrowing Session
@@ -109,7 +109,7 @@ extension ClonePlanner {
     let holder = try destination.entity(of: target)
     let inverse = holder.inverse(of: relationship)
     if !relationship.inverseIsToMany, context.bridge == nil {
-      // The source is the inverse already.
+      // The source is already the inverse.
       let name = plan.name(of: id)
       let targetName = "\(holder.name)/\(target.serial)"
       return report(
@@ -123,7 +123,7 @@ extension ClonePlanner {
     gains[GainKey(target: target, code: inverse.code), default: Gain(source: plan.name(of: id))].count += 1
   }
 
-  /// Checks what outside objects gain, all copies together (R13).
+  /// Checks the gains of outside objects, all copies together (R13).
   mutating func checkGains(_ destination: borrowing Session) throws(StoreError) {
     for (key, gain) in gains.sorted(by: { ($0.key.target, $0.key.code) < ($1.key.target, $1.key.code) }) {
       let entity = try destination.entity(of: key.target)

@@ -2,10 +2,10 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Values of clones against the model's rules, before anything is written.
+/// Validates values of clones by the model's rules, before anything is written.
 extension ClonePlanner {
-  /// Checks the values of a clone against the model that it will have: within a store, those that it does not have from
-  /// its source; across stores and states all, because that model may allow less.
+  /// Checks the values of a clone against the model of the destination: within a store, those that are not copied from
+  /// its source; across stores and states all, because that model may be stricter.
   mutating func validate(
     _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, _ mapping: CloneMapping,
     _ source: borrowing Session
@@ -18,7 +18,7 @@ extension ClonePlanner {
     if plan.isValidatedAtCommit { try validateAll(id, view, plan, mapping, source) }
   }
 
-  /// Checks a value that a clone does not have from its source against the model's bounds and patterns.
+  /// Checks a value that is not copied from the source against the model's bounds and patterns.
   private mutating func validate(
     _ index: Int, _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan,
     _ source: borrowing Session
@@ -40,8 +40,8 @@ extension ClonePlanner {
         entity: plan.entity.name, property: attribute.path, object: plan.name(of: id)))
   }
 
-  /// Checks what the commit checks of a clone that it validates: values that are copied, too, which may be older than
-  /// the model's rules, and composites that are nil as a whole.
+  /// Checks what the commit checks when it validates a clone: also copied values, which may be older than the model's
+  /// rules, and composites that are nil as a whole.
   private mutating func validateAll(
     _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, _ mapping: CloneMapping,
     _ source: borrowing Session
@@ -83,7 +83,7 @@ extension ClonePlanner {
       entity: plan.entity.name, property: property, object: name)
   }
 
-  /// Reports relationships that the destination's model requires and the source's does not have.
+  /// Reports relationships that the destination's model requires and the source's lacks.
   mutating func reportUnlinked(_ bridge: EntityBridge, _ name: String) {
     let known = Set(bridge.relationships.map(\.code))
     for relationship in bridge.destination.relationships where !known.contains(relationship.code) {

@@ -3,34 +3,33 @@ import KVCloneModel
 import KVCloneRecords
 
 /// Checks a clone set object by object against the state of the destination before anything is written (R1), and counts
-/// what a clone would write (R36).
+/// the bytes that a clone would write (R36).
 struct ClonePlanner {
-  /// More errors than this are counted, and not kept.
+  /// Further errors are only counted.
   static let errorLimit = PlanReasons.limit
 
   let context: CloneContext
   /// Nil within a store.
   let matcher: OutsideMatcher?
-  /// What the second of several copies has: values that are equal in both are equal in all.
+  /// The second of several copies: values that are equal in both are equal in all.
   let second: CloneContext?
   var tally: CloneTally
   private(set) var errors: [CloneError] = []
   private(set) var errorCount = 0
-  /// Whether all objects are looked at, whatever is wrong with the first ones: a plan counts every reason, and a clone
-  /// throws the first.
+  /// Whether all objects are checked, despite errors: a plan counts every reason, and a clone throws the first.
   private let isExhaustive: Bool
   private var reported: Set<UInt16> = []
   var patterns = TextPatterns()
-  /// Constraints whose values on clones may be equal on two of them: not all columns are copied, or lead to clones.
+  /// Constraints whose values can be equal on two clones: not all columns are copied, or lead to clones.
   let comparedConstraints: Set<UInt16>
   /// By the destination's constraint and the source's entity: whether clones differ because their sources do.
   var distinct: [DistinctKey: Bool] = [:]
   var values = CloneValueTable()
-  /// Clones of one copy that outside objects with a maximum count, or with a to-one inverse, gain.
+  /// The clones of one copy that outside objects with a maximum count, or with a to-one inverse, gain.
   var gains: [GainKey: Gain] = [:]
-  /// Outside objects without a match that were reported.
+  /// The outside objects without a match that were reported.
   var unmatched: Set<ObjectID> = []
-  /// Blobs that clones in another store refer to, by the source's serials.
+  /// Blobs that clones in another store reference, by the source's serials.
   private(set) var blobs = SerialSet()
 
   struct DistinctKey: Hashable {
@@ -59,14 +58,14 @@ struct ClonePlanner {
     reset()
   }
 
-  /// Whether objects have to be looked at one by one within a store, if only errors are needed.
+  /// Whether objects have to be checked one by one within a store, if only errors are needed.
   static func isNeeded(_ book: CloneRuleBook, _ mark: CloneMark) -> Bool {
     book.allPlans.contains { $0.needsCheck && mark.set.set(rootCode: $0.entity.rootCode) != nil }
   }
 
   var isFull: Bool { !isExhaustive && errorCount >= Self.errorLimit }
 
-  /// Where objects are that are not cloned, for messages.
+  /// The location of objects that are not cloned, for messages.
   var elsewhere: String { context.bridge?.elsewhere ?? "" }
 
   mutating func report(_ error: CloneError) {
@@ -82,12 +81,12 @@ struct ClonePlanner {
     gains = [:]
   }
 
-  /// Looks at every object of the clone set. Within a store, both sessions are the same.
+  /// Checks every object of the clone set. Within a store, both sessions are the same.
   mutating func check(_ source: borrowing Session, _ destination: borrowing Session) throws {
     if context.bridge != nil { try context.cancellation.check(.check, 0, of: context.objectCount) }
     try checkObjects(source, destination)
     if !isFull, values.needsSecondRound() {
-      // Once more, for the few whose values may be equal: a hash alone says too little.
+      // A second pass for the few with equal hashes, whose values may differ.
       let counted = tally
       reset()
       try checkObjects(source, destination)
@@ -195,7 +194,7 @@ struct ClonePlanner {
       try countRecord(id, view, plan, source)
       countBlobs(view, plan, nil)
     } else {
-      // A record of an earlier model version is cloned in the present layout.
+      // A record of an earlier model version is cloned in the current layout.
       var present = RecordBuffer()
       try Session.load(&present, view, plan.entity, id)
       try countRecord(id, present.view, plan, source)
@@ -218,7 +217,7 @@ struct ClonePlanner {
       let code = view.layout[field].propertyCode
       if plan.replacedCodes.contains(code) { continue }
       if let bridge {
-        // What the destination derives is not copied.
+        // The destination's derived attributes are not copied.
         guard let preset = plan.entity.layout.fieldIndex(ofProperty: code), bridge.fields[preset] != nil else {
           continue
         }
@@ -227,7 +226,7 @@ struct ClonePlanner {
     }
   }
 
-  /// A shared value is written once in another store, however many sources have it.
+  /// Counts a shared blob once in another store, however many sources have it.
   private mutating func count(_ blob: BlobReference) {
     if context.book.options.blobs == .share, !context.isForeign || !blobs.insert(blob.id) {
       tally.share(byteCount: blob.byteCount)
@@ -236,7 +235,7 @@ struct ClonePlanner {
     }
   }
 
-  /// Counts the hidden list of a clone's referrers.
+  /// Counts the hidden referrer list of a clone.
   private mutating func countReferrers(_ code: UInt16, _ id: ObjectID, _ source: borrowing Session) throws(StoreError) {
     var count = 0
     var position: UInt64? = 0
@@ -247,10 +246,10 @@ struct ClonePlanner {
     if count > 0 { tally.bytesWritten += context.listByteCount(count) }
   }
 
-  /// Turns what was counted for one copy into the sum for all of them.
+  /// Multiplies the counts of one copy by the number of copies.
   private mutating func multiplyTally() {
     guard context.book.options.blobs == .share, context.isForeign else { return tally.multiply(by: context.copies) }
-    // The first copy writes a shared value, and every further one refers to it.
+    // The first copy writes a shared blob, and every further one references it.
     let (byteCount, count) = (tally.bytesCopied, blobs.count)
     tally.bytesShared = tally.bytesShared.saturatingAdd(byteCount)
     tally.blobsShared += count
@@ -267,7 +266,7 @@ extension CloneRuleBook.EntityPlan {
 }
 
 extension CloneError {
-  /// The same error with the object that shows it.
+  /// Adds the object to the error.
   func naming(object: String) -> CloneError {
     CloneError(kind, message, entity: entity, property: property, object: object)
   }

@@ -1,13 +1,13 @@
 import KVCloneCore
 import KVCloneRecords
 
-/// The space that a store has for a clone, as its engine knows it.
+/// The space that a store has for a clone, according to its engine.
 struct CloneRoom {
   private let facts: StorageFacts
   /// The limit of the store's file.
   private let limit: UInt64?
 
-  /// Nil if the space is unknown, which is no obstacle: the write finds out.
+  /// Nil if the space is unknown, which is not an error: the write will tell.
   init?(of session: borrowing Session) {
     guard let facts = (try? session.storage.space()?.facts()) ?? (try? session.engine?.facts()) else { return nil }
     self.facts = facts
@@ -29,7 +29,7 @@ struct CloneRoom {
   /// Whether only writing shows if so many bytes more fit.
   ///
   /// At most every page of the trees is written again, and once more for preimages, and new pages are at least a third
-  /// full. What fits even then needs no other proof.
+  /// full. What fits even then needs no further check.
   func isNearLimit(adding byteCount: UInt64) -> Bool {
     let growth = byteCount.saturatingMultiply(3).saturatingAdd(fileBytes.saturatingMultiply(2)).saturatingAdd(1 << 20)
     if facts.freeDiskBytes != .max, growth > facts.freeDiskBytes { return true }

@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The objects that a clone copies, and its rules: what the state of the sources alone decides.
+/// The objects that a clone copies, and its rules: what the state of the sources alone determines.
 struct CloneScope {
   private let schema: Schema
   private let book: CloneRuleBook
@@ -12,7 +12,7 @@ struct CloneScope {
 
   /// Finds the objects.
   ///
-  /// - Parameter bridge: how sources become clones; nil within a store.
+  /// - Parameter bridge: the mapping of sources to clones; nil within a store.
   /// - Throws: `CloneError`: the errors of ``CloneMarker``.
   init(
     _ roots: [ObjectID], _ book: CloneRuleBook, _ bridge: CloneBridge?, _ cancellation: CloneMonitor,
@@ -33,8 +33,7 @@ struct CloneScope {
       cancellation: cancellation)
   }
 
-  /// Everything that has to be known and right before a clone may write: new ids, checks (R1). Within a store, both
-  /// sessions are the same.
+  /// Assigns ids and checks everything before a clone may write (R1). Within a store, both sessions are the same.
   ///
   /// - Throws: the first `CloneError` of the plan.
   func prepare(_ source: borrowing Session, _ destination: borrowing Session) throws -> CloneContext {
@@ -45,12 +44,12 @@ struct CloneScope {
     try planner.check(source, destination)
     if let error = planner.errors.first { throw error }
     context.blobs = planner.blobs
-    // At least that much: keys' and pages' own bytes come on top.
+    // A lower bound: without the overhead of keys and pages.
     context.byteCount = planner.tally.bytesWritten.saturatingAdd(planner.tally.bytesCopied)
     return context
   }
 
-  /// Whether each object is checked one by one. Within a store, that may have nothing to find.
+  /// Whether each object has to be checked. Within a store, there may be nothing to find.
   private func isPlannerNeeded(_ context: CloneContext, _ destination: borrowing Session) -> Bool {
     bridge != nil || book.options.maxBytes != nil || destination.limits?.fileBytes != nil
       || ClonePlanner.isNeeded(book, mark) || CloneRoom(of: destination)?.isTight(for: context) ?? false

@@ -2,16 +2,16 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// What the planning of a clone has found: its size, and the reasons for which it would fail.
+/// The result of planning a clone: its size, and the reasons why it would fail.
 struct CloneSurvey {
-  /// Nil where the idempotency key is known.
+  /// Nil for a repeated call.
   private let book: CloneRuleBook?
   private let schema: Schema
   private let start = ContinuousClock.now
   private(set) var tally: CloneTally
   private(set) var errors: [CloneError]
   private(set) var errorCount: Int
-  /// Whether only writing tells if the clone fits into the file and onto the disk.
+  /// Whether only writing shows if the clone fits into the file and onto the disk.
   private(set) var isNearLimit = false
 
   init(_ book: CloneRuleBook) {
@@ -22,7 +22,7 @@ struct CloneSurvey {
     errorCount = errors.count
   }
 
-  /// The survey of a call that has been made already.
+  /// The survey of a repeated call.
   init(repeatedIn schema: Schema) {
     book = nil
     self.schema = schema
@@ -31,7 +31,7 @@ struct CloneSurvey {
     errorCount = 0
   }
 
-  /// Whether the call would clone nothing, because it has been made already.
+  /// Whether the call would clone nothing, because its idempotency key is known.
   var isRepeated: Bool { book == nil }
 
   mutating func note(_ error: CloneError) {
@@ -44,7 +44,7 @@ struct CloneSurvey {
     errorCount += reasons.count - reasons.issues.count
   }
 
-  /// Runs `body`, unless the call itself is wrong, and notes what it throws if that is a reason.
+  /// Runs `body`, unless the call itself is invalid, and records a thrown error if it is a reason.
   mutating func find(_ body: (inout CloneSurvey) throws -> Void) throws {
     guard errorCount == 0 else { return }
     do {
@@ -67,7 +67,7 @@ struct CloneSurvey {
     try checkRoom(destination)
   }
 
-  /// Checks the limits of the store that the clones are written to, and the space that they need.
+  /// Checks the limits of the destination, and its space.
   private mutating func checkRoom(_ session: borrowing Session) throws {
     if let error = try session.limitError(addingClones: tally.objects) { note(error) }
     let byteCount = tally.bytesWritten.saturatingAdd(tally.bytesCopied)
@@ -97,7 +97,7 @@ struct CloneSurvey {
 }
 
 extension CloneError {
-  /// A reason that is not the clone's alone: a limit of the store, or a rule of the model.
+  /// A reason that is not specific to clones: a limit of the store, or a rule of the model.
   fileprivate init(_ issue: PlanIssue) {
     let kind: Kind =
       switch issue.kindName {

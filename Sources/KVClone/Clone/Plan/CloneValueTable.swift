@@ -1,31 +1,31 @@
 import KVCloneModel
 import KVCloneRecords
 
-/// Values that clones have under uniqueness constraints, to find two clones with the same (R24).
+/// The values of clones under uniqueness constraints, to find two clones with equal ones (R24).
 ///
-/// In two rounds over the clones, because a million values in a hash table would not be flat memory: the first keeps a
-/// hash of each, 8 bytes, and the second, where hashes met at all, the values of those few (R26).
+/// Takes two rounds over the clones, because a million values in a hash table would not be flat memory: the first
+/// stores a hash of each, 8 bytes, and the second, if hashes were equal at all, the values of those few (R26).
 struct CloneValueTable {
   private var hashes: [UInt64] = []
   /// Hashes that several clones have; nil in the first round.
   private var suspects: Set<UInt64>?
-  /// Of those, the values, with the source whose clone has them.
+  /// The values with these hashes, and the source whose clone has them.
   private var taken: [Key: ObjectID] = [:]
 
   private struct Key: Hashable {
     let index: UInt16
     let bytes: [UInt8]
-    /// The values themselves, where they were cut to fit the key.
+    /// The values themselves, if they were truncated in the key.
     let values: [AttributeValue?]
   }
 
-  /// Differs from table to table, so that values cannot be chosen to have hashes that meet.
+  /// Random for each table, so that values cannot be chosen to collide.
   private let seed = UInt64.random(in: 0 ... .max)
 
-  /// How many values are remembered as such.
+  /// The number of stored values.
   var count: Int { taken.count }
 
-  /// Notes what the clone of `id` has; the source whose clone has the same already, as far as the second round has come.
+  /// Adds the values of `id`'s clone; returns the source whose clone has equal ones, as far as the second round knows.
   mutating func note(_ index: UInt16, _ builder: IndexKeyBuilder, _ values: [AttributeValue?], _ id: ObjectID)
     -> ObjectID?
   {
@@ -39,13 +39,13 @@ struct CloneValueTable {
       id, forKey: Key(index: index, bytes: builder.bytes, values: builder.isTruncated ? values : []))
   }
 
-  /// Ends the first round; whether there has to be a second one.
+  /// Ends the first round; returns whether a second one is needed.
   mutating func needsSecondRound() -> Bool {
     hashes.sort()
     var found: Set<UInt64> = []
     for index in hashes.indices.dropFirst() where hashes[index] == hashes[index - 1] {
       found.insert(hashes[index])
-      // More than errors are collected for: the first ones will do.
+      // More than the maximum number of errors: the first ones suffice.
       if found.count > ClonePlanner.errorLimit { break }
     }
     hashes = []

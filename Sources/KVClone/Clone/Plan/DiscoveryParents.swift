@@ -4,14 +4,14 @@ import KVCloneRecords
 
 /// The objects that sources were discovered from, for sources whose attributes follow a parent (R17).
 ///
-/// Where the relationship has a to-one inverse, the child itself names its parent, and one bit says that it was discovered
-/// so (R26). Only where there is none the parent is written down: 16 bytes a child.
+/// If the relationship has a to-one inverse, the child itself references its parent, and one bit marks the discovery
+/// (R26). Otherwise, the parent is stored: 16 bytes a child.
 struct DiscoveryParents {
   /// Children by the relationship that discovered them, and the code of its inverse.
   private var discovered: [(relationship: UInt16, inverse: UInt16, children: ObjectSet)] = []
   private var others: [(child: ObjectID, parent: ObjectID)] = []
 
-  /// Notes that a source was discovered from `parent`.
+  /// Records that a source was discovered from `parent`.
   mutating func note(_ child: ObjectID, parent: ObjectID, _ relationship: CompiledRelationship) {
     guard relationship.hasInverse, !relationship.inverseIsToMany else {
       others.append((child, parent))
@@ -26,7 +26,7 @@ struct DiscoveryParents {
     discovered.append((relationship.code, relationship.inverseCode, children))
   }
 
-  /// Ends the notes.
+  /// Ends the recording.
   mutating func finish() {
     others.sort { $0.child < $1.child }
   }

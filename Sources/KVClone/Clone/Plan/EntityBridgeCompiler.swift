@@ -2,13 +2,13 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Compares one entity of two models, property by property, as objects of the one would become objects of the other.
+/// Compares one entity of two models, property by property, for cloning objects of the one as objects of the other.
 struct EntityBridgeCompiler {
   let source: CompiledEntity
   let sourceSchema: Schema
   let schema: Schema
-  /// Whether derived attributes have a place, too: their values are then worked out as within one store, as far as they are
-  /// to be known before the commit computes them.
+  /// Whether derived attributes are mapped, too: their values are then computed as within one store, as far as they are
+  /// known before the commit.
   let takesDerived: Bool
   private(set) var destination: CompiledEntity?
   private(set) var errors: [CloneError] = []
@@ -32,7 +32,7 @@ struct EntityBridgeCompiler {
     }
     if entity.isAbstract { return refuse(nil, "\(source.name) is abstract") }
     destination = entity
-    // Relationships lead to an entity and those below it, so what is below an entity here has to be so there.
+    // A relationship's targets include subentities, so the hierarchy has to be the same in both models.
     for code in source.lineage.sorted() {
       guard let name = sourceSchema.entity(code: code)?.name else { continue }
       if let above = schema.entitiesByName[name], entity.isKind(of: above.code) { continue }
@@ -49,7 +49,7 @@ struct EntityBridgeCompiler {
     mapReferrers()
   }
 
-  /// - Parameter what: What the destination's model says, to follow "in the model of the other store".
+  /// - Parameter what: The destination's declaration, as text that follows "in the model of the other store".
   private mutating func refuse(_ property: String?, _ what: String) {
     errors.append(
       CloneError(
@@ -59,7 +59,7 @@ struct EntityBridgeCompiler {
   }
 
   private mutating func take(_ attribute: CompiledAttribute, _ index: Int, _ entity: CompiledEntity) {
-    // What is derived is computed by each store itself (R19).
+    // Each store computes its own derived attributes (R19).
     if attribute.description.isDerived, !takesDerived { return }
     let type = attribute.description.type
     guard let other = entity.attributeIndex[attribute.path], let field = entity.attributes[other].field else {
@@ -74,7 +74,7 @@ struct EntityBridgeCompiler {
     if let preset = attribute.field { fields[preset] = field }
   }
 
-  /// An attribute that nothing of the source goes to.
+  /// Sets the default of an attribute without a counterpart in the source.
   private mutating func fill(_ attribute: CompiledAttribute, _ entity: CompiledEntity) {
     guard let field = attribute.field, !attribute.description.isDerived else { return }
     let composite = attribute.composite
@@ -85,7 +85,7 @@ struct EntityBridgeCompiler {
       return defaults.append(.init(field: field, value: value, composite: taken))
     }
     if attribute.description.isOptional { return }
-    // A composite attribute that is nil as a whole asks nothing of its elements.
+    // A composite attribute that is nil as a whole does not require its elements.
     if let composite, taken.isEmpty, entity.composites[composite]?.isOptional ?? false { return }
     refuse(
       attribute.path,
@@ -117,8 +117,8 @@ struct EntityBridgeCompiler {
     }
   }
 
-  /// The hidden lists of those who refer to objects of this entity. A list whose relationship the other model lacks is
-  /// refused where that relationship itself is looked at.
+  /// Maps the hidden referrer lists of this entity. A list whose relationship the other model lacks is rejected with
+  /// that relationship.
   private mutating func mapReferrers() {
     for entity in sourceSchema.entities {
       for relationship in entity.relationships

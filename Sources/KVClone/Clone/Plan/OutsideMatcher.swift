@@ -2,20 +2,20 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Finds what stands in the destination for an object that a clone links to and that is not cloned (R35): the object
-/// with the same values under a uniqueness constraint.
+/// Finds the destination's counterpart of an object that a clone links to and that is not cloned (R35): the object with
+/// equal values under a uniqueness constraint.
 ///
-/// The constraints of the outside object's entity are tried in the model's order, as far as the destination has them
-/// with the same attributes; the first one whose values are all there, and under which some object has them, decides. A
-/// to-one relationship in a constraint counts by what stands for its target.
+/// The constraints of the outside object's entity are tried in the model's order, if the destination has them with the
+/// same attributes; the first one with all values present, and with a match, decides. A to-one relationship in a
+/// constraint is compared by its target's counterpart.
 ///
-/// In a clone from a snapshot, an object stands for itself, as long as it exists.
+/// In a clone from a snapshot, an object is its own counterpart, if it still exists.
 ///
-/// A class, and not a part of the planner or the stream: it is asked while these are being changed.
+/// A class instead of a part of the planner or the stream, because it is used while these are being modified.
 final class OutsideMatcher {
-  /// Answers that are remembered: links to the same few shared objects are the rule.
+  /// The number of cached results: links usually lead to the same few shared objects.
   private static let cacheLimit = 1 << 14
-  /// How far constraints may lead through to-one relationships.
+  /// The maximum depth of to-one relationships in constraints.
   private static let depthLimit = 4
 
   private let context: CloneContext
@@ -25,13 +25,13 @@ final class OutsideMatcher {
   /// By the source's entity code.
   private var pairs: [UInt16: [Pair]] = [:]
 
-  /// A constraint as both models have it.
+  /// A constraint that both models have.
   private struct Pair {
     let source: CompiledConstraint
     let destination: CompiledConstraint
   }
 
-  /// Nil within a store, where a link leads to the object itself.
+  /// Nil within a store, where an object is its own counterpart.
   init?(_ context: CloneContext) {
     guard let bridge = context.bridge else { return nil }
     self.bridge = bridge
@@ -39,8 +39,7 @@ final class OutsideMatcher {
     policy = context.book.options.outsideObjects
   }
 
-  /// The destination's object for an outside object of the source, where a link through `relationship` of the
-  /// destination can lead to it.
+  /// The destination's object for an outside object of the source, if the destination's `relationship` can lead to it.
   func match(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ source: borrowing Session, _ destination: borrowing Session
   ) throws(StoreError) -> ObjectID? {
@@ -50,7 +49,7 @@ final class OutsideMatcher {
     return try destination.entity(of: found).isKind(of: relationship.destinationCode) ? found : nil
   }
 
-  /// An object that a snapshot shows, if the store has it now.
+  /// The object of a snapshot, if the store still has it.
   private func survivor(
     _ id: ObjectID, _ source: borrowing Session, _ destination: borrowing Session
   ) throws(StoreError) -> ObjectID? {
@@ -78,14 +77,14 @@ final class OutsideMatcher {
       found = holder
       break
     }
-    // What was not found because it lay too deep may be found from nearer.
+    // What was not found because of the depth may be found from a nearer object.
     if depth > 0 { return found }
     if cache.count >= Self.cacheLimit { cache.removeAll(keepingCapacity: true) }
     cache[id] = .some(found)
     return found
   }
 
-  /// The values that an object of the destination has to have; nil where one is missing.
+  /// The values that the counterpart has to have; nil if one is missing.
   private func values(
     _ pair: Pair, _ entity: CompiledEntity, _ view: borrowing RecordView, _ id: ObjectID, _ source: borrowing Session,
     _ destination: borrowing Session, depth: Int
@@ -130,7 +129,7 @@ final class OutsideMatcher {
     return found
   }
 
-  /// Why a link is left out, where that is no error by itself, to follow "because it is".
+  /// Why a link is omitted, if that is not an error, as text that follows "because it is".
   func reason(for id: ObjectID, _ source: borrowing Session) throws(StoreError) -> String {
     guard bridge.isWithinStore else {
       let advice = policy == .leaveEmpty ? "; --outside match-or-empty links to matching objects" : ""
@@ -139,7 +138,7 @@ final class OutsideMatcher {
     return "left without \(try source.name(of: id)), which no longer exists"
   }
 
-  /// Why a clone may not leave out a link to an outside object that nothing stands for; nil where it may.
+  /// Why a clone may not omit a link to an outside object without a counterpart; nil if it may.
   func refusal(
     of id: ObjectID, _ relationship: CompiledRelationship, linkedFrom name: String, _ source: borrowing Session
   ) throws(StoreError) -> CloneError? {

@@ -1,6 +1,6 @@
 import KVCloneCore
 
-/// Reads the names that a call gives for relationships: `items`, or `Note.items`.
+/// Parses a call's names of relationships: `items`, or `Note.items`.
 struct CloneNameParser {
   enum Name {
     case plain(String)
@@ -8,7 +8,7 @@ struct CloneNameParser {
   }
 
   let schema: Schema
-  /// Entities that the roots lead to by the model; other names are mistakes (R5).
+  /// The entities that are reachable from the roots in the model; other names are mistakes (R5).
   let reachable: [CompiledEntity]
   private(set) var errors: [CloneError] = []
 
@@ -17,7 +17,7 @@ struct CloneNameParser {
     self.reachable = reachable
   }
 
-  /// The name's meaning; nil where it has none, which `errors` then tells.
+  /// Returns the meaning of a name; nil for an invalid one, which `errors` reports.
   mutating func parse(_ text: String, mustBeQualified: Bool = false) -> Name? {
     guard let dot = text.firstIndex(of: ".") else {
       if mustBeQualified {

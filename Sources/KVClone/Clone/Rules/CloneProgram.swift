@@ -2,26 +2,26 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// One thing that the stream does to the record of every object of an entity.
+/// A step of the stream for the record of every object of an entity.
 struct CloneStep {
   enum Kind: UInt8 {
     /// A rebuilt UUID.
     case uuid
     /// The operation's `now`.
     case now
-    /// An attribute of fixed width becomes nil.
+    /// Sets an attribute of fixed width to nil.
     case null
     case toOne
     case list
-    /// A variable value that may be in a blob.
+    /// A variable value that may be a blob.
     case blob
   }
 
   let kind: Kind
   var mode = CloneRuleBook.LinkMode.follow
-  /// Where an attribute is.
+  /// The place of an attribute.
   var place: RecordPlace?
-  /// Where a relationship's slot, or a variable value's end offset, is.
+  /// The offset of a relationship's slot, or of a variable value's end offset.
   var offset = 0
   /// The attribute's or the relationship's code.
   var code: UInt16 = 0
@@ -32,15 +32,15 @@ struct CloneStep {
   var inverseCode: UInt16 = 0
 }
 
-/// What a clone does to the records of one concrete entity, compiled once: steps at fixed offsets, without names, without
-/// descriptions, and without anything that is counted or allocated.
+/// The steps of a clone for the records of one concrete entity, compiled once: at fixed offsets, without names,
+/// descriptions, reference counts or allocations.
 struct CloneProgram {
   let layout: RecordLayout
   let entityCode: UInt16
   let table: StorageTable
   let steps: UnsafeBufferPointer<CloneStep>
-  /// Whether the steps are all there is. Otherwise the record takes the general way: values that depend on the object's
-  /// parent, links that have to be looked at one by one, defaults of variable length.
+  /// Whether the steps suffice. Otherwise the record takes the general path: values that depend on the object's parent,
+  /// links that have to be processed one by one, defaults of variable length.
   let isDirect: Bool
   let hasIndexes: Bool
   let hasReferrers: Bool
@@ -50,7 +50,7 @@ struct CloneProgram {
 /// The programs of a rule book, by entity code.
 final class ClonePrograms: @unchecked Sendable {
   private let programs: UnsafeMutableBufferPointer<CloneProgram>
-  /// By entity code: which program, or −1.
+  /// The index of the program by entity code, or −1.
   private let indexes: UnsafeMutableBufferPointer<Int32>
 
   init(_ plans: [CloneRuleBook.EntityPlan?], _ options: CloneOptions) {
@@ -68,7 +68,7 @@ final class ClonePrograms: @unchecked Sendable {
     indexes.deallocate()
   }
 
-  /// The program for records of this entity and layout; nil where they take the general way, or none at all.
+  /// The program for records of this entity and layout; nil if they take the general path, or there is none.
   @inline(__always)
   func direct(entity: UInt16, layout: UInt16) -> UnsafePointer<CloneProgram>? {
     guard Int(entity) < indexes.count, let base = programs.baseAddress else { return nil }
@@ -81,7 +81,7 @@ final class ClonePrograms: @unchecked Sendable {
   private static func compile(_ plan: CloneRuleBook.EntityPlan, _ options: CloneOptions) -> CloneProgram {
     let entity = plan.entity
     let layout = entity.layout
-    // With R10, lists of sources change while they are read: looked at one by one.
+    // With R10, lists of sources change while they are read: process them one by one.
     var isDirect = options.references == .remap && options.willClone == nil
     var steps: [CloneStep] = []
     for operation in plan.operations {
@@ -95,7 +95,7 @@ final class ClonePrograms: @unchecked Sendable {
       case .set, .compute: isDirect = false
       }
     }
-    // In the order of fields, because the ids of inline lists follow each other in it.
+    // In the order of fields, because the ids of inline lists are stored in that order.
     let relationships = plan.relationships.enumerated().sorted {
       $0.element.relationship.field < $1.element.relationship.field
     }

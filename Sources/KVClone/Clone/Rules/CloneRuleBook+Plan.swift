@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 
 extension CloneRuleBook {
-  /// The rules that decided about properties of the entities that were counted, in the model's order.
+  /// The rules that decided about properties of the counted entities, in the model's order.
   func appliedRules(_ tally: CloneTally) -> [AppliedRule] {
     var applied: [AppliedRule] = []
     for entity in schema.entities where tally.counts[Int(entity.code)] > 0 {
@@ -23,7 +23,7 @@ extension CloneRuleBook {
 }
 
 extension CloneRuleBook {
-  /// The relationships of the entities that were counted, in the model's order.
+  /// The relationships of the counted entities, in the model's order.
   func branches(_ tally: CloneTally) -> [CloneBranch] {
     var branches: [CloneBranch] = []
     for entity in schema.entities where tally.counts[Int(entity.code)] > 0 {
@@ -52,7 +52,7 @@ extension CloneRuleBook.Disposition {
 }
 
 extension CompiledAttribute {
-  /// What a rule does to the attribute, in words; nil for a plain copy.
+  /// Describes the effect of a rule on the attribute; nil for a plain copy.
   func ruleText(_ rule: AttributeCloneRule) -> String? {
     if description.isDerived { return "recomputed (R19)" }
     if field == nil { return "transient, copied from a source in the transaction only (R20)" }

@@ -2,29 +2,29 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The rules of one clone operation, worked out per concrete entity before any object is looked at.
+/// The rules of one clone operation, resolved per concrete entity before any object is read.
 ///
-/// Everything that the model, the userInfo and the call decide (R5 to R7, R15 to R19) is decided here, so that the
-/// stream only follows orders.
+/// Contains everything that the model, the userInfo and the call determine (R5 to R7, R15 to R19), so that the stream
+/// needs no rules.
 final class CloneRuleBook: @unchecked Sendable {
-  /// What the traversal does with an edge.
+  /// The traversal's treatment of an edge.
   enum Disposition: Hashable {
     case follow
     case exclude
     case stop
   }
 
-  /// What becomes of a relationship's links, both of their ends considered ("a link and its inverse get one answer").
+  /// The treatment of a relationship's links, by both of their ends ("a link and its inverse get one answer").
   enum LinkMode: Hashable {
-    /// Every target is cloned; link to its clone.
+    /// Clones every target and links to its clone.
     case follow
-    /// Link to the target's clone where it has one, else to the target (R9).
+    /// Links to the target's clone if it has one, else to the target (R9).
     case stop
-    /// Link to the original target (R10).
+    /// Links to the original target (R10).
     case keep
-    /// Make no link (R11).
+    /// Creates no link (R11).
     case drop
-    /// It depends on the target's entity, or on whether an end is a root.
+    /// Depends on the target's entity, or on whether an end is a root.
     case dynamic
   }
 
@@ -38,9 +38,9 @@ final class CloneRuleBook: @unchecked Sendable {
     let decision: Decision
     let rootDecision: Decision
     let mode: LinkMode
-    /// Some target of this relationship has something to follow.
+    /// Whether any target of this relationship has edges to follow.
     let targetsAreVisited: Bool
-    /// Some target of this relationship has a `followParent` attribute.
+    /// Whether any target of this relationship has a `followParent` attribute.
     let targetsNeedParents: Bool
 
     init(
@@ -56,7 +56,7 @@ final class CloneRuleBook: @unchecked Sendable {
     }
   }
 
-  /// What is done to an attribute of the copy.
+  /// The operation on an attribute of the copy.
   enum AttributeOperation {
     case set(field: Int, value: AttributeValue?)
     case uuid(field: Int, code: UInt16)
@@ -69,19 +69,20 @@ final class CloneRuleBook: @unchecked Sendable {
     let entity: CompiledEntity
     let relationships: [RelationshipPlan]
     let operations: [AttributeOperation]
-    /// By attribute index: what the rules say of it.
+    /// The rules by attribute index.
     let rules: [AttributeCloneRule]
-    /// Errors that any object of the entity in the clone set is enough for.
+    /// Errors that occur with any object of the entity in the clone set.
     let errors: [CloneError]
-    /// By index: attributes whose rules an object can break.
+    /// The indexes of attributes whose rules an object can violate.
     let checkedAttributes: [Int]
-    /// Codes of attributes whose values clones do not take from their sources.
+    /// The codes of attributes that are not copied.
     let replacedCodes: Set<UInt16>
-    /// Something has to be checked object by object before the first byte is written.
+    /// Whether objects have to be checked one by one before the first write.
     let needsCheck: Bool
-    /// A composite attribute follows the parent's as a whole, and may be nil as a whole: the commit looks at what came of it.
+    /// Whether a composite attribute follows the parent's as a whole, and may be nil as a whole: the commit validates
+    /// the result.
     let isValidatedAtCommit: Bool
-    /// By index: attributes whose values on clones have to be held against the model's bounds and patterns.
+    /// The indexes of attributes whose values on clones have to be checked against the model's bounds and patterns.
     let validatedAttributes: [Int]
 
     init(
@@ -110,21 +111,21 @@ final class CloneRuleBook: @unchecked Sendable {
     }
   }
 
-  /// Unowned, because the schema keeps the rule books that are used again; a clone's context keeps the schema.
+  /// Unowned, because the schema caches rule books; a clone's context retains the schema.
   unowned let schema: Schema
   let options: CloneOptions
-  /// Any error of the call itself: names and keys.
+  /// The errors of the call itself: names and keys.
   private(set) var errors: [CloneError] = []
-  /// Those of them that every call with these rules has.
+  /// The errors that every call with these rules has.
   private var ruleErrors: [CloneError] = []
   private var plans: [EntityPlan?]
-  /// The plans as the stream follows them.
+  /// The plans as programs for the stream.
   private(set) var programs = ClonePrograms([], CloneOptions())
   private let excludedNames: Set<String>
   private let excludedQualified: [(entity: UInt16, name: String)]
   private let perCall: [(entity: UInt16, name: String, rule: CloneRule)]
 
-  /// The same rules, for a call that differs in nothing that the rules depend on.
+  /// Reuses the rules for a call that differs only in what the rules do not depend on.
   init(sharing other: CloneRuleBook, options: CloneOptions) {
     schema = other.schema
     self.options = options
@@ -160,7 +161,7 @@ final class CloneRuleBook: @unchecked Sendable {
     }
     excludedNames = plain
     excludedQualified = qualified
-    // The first that fits counts: a rule for a subentity wins over one for an entity above it, as in R22.
+    // The first match counts: a rule for a subentity takes precedence over one for an ancestor, as in R22.
     func depth(_ entity: UInt16) -> Int { schema.entity(code: entity)?.lineage.count ?? 0 }
     self.perCall = perCall.sorted { depth($0.entity) > depth($1.entity) }
     ruleErrors = parser.errors
@@ -176,7 +177,7 @@ final class CloneRuleBook: @unchecked Sendable {
     errors = options.configurationErrors + ruleErrors
   }
 
-  /// The plan for objects of a concrete entity. Every entity that a link can lead to has one.
+  /// The plan for objects of a concrete entity. Every reachable entity has one.
   @inline(__always)
   func plan(_ code: UInt16) -> EntityPlan? {
     Int(code) < plans.count ? plans[Int(code)] : nil
@@ -185,7 +186,7 @@ final class CloneRuleBook: @unchecked Sendable {
   /// The plans of all reachable entities.
   var allPlans: [EntityPlan] { plans.compactMap { $0 } }
 
-  /// Every entity that the roots' relationships lead to by the model, subentities included.
+  /// Every entity that is reachable through relationships from the roots, including subentities.
   private static func reachableEntities(from roots: [CompiledEntity], _ schema: Schema) -> [CompiledEntity] {
     var seen: Set<UInt16> = []
     var queue = roots
@@ -202,7 +203,7 @@ final class CloneRuleBook: @unchecked Sendable {
     return found
   }
 
-  /// What the rules say of an edge (R5 to R7), strongest first: the call, `exclude`, `clone`, the inverse.
+  /// The rules for an edge (R5 to R7), strongest first: the call, `exclude`, `clone`, the inverse.
   func decide(_ entity: CompiledEntity, _ relationship: CompiledRelationship, isRoot: Bool) -> Decision {
     let name = relationship.name
     if excludedNames.contains(name), isRoot || options.passingExclusionList {
@@ -229,7 +230,7 @@ final class CloneRuleBook: @unchecked Sendable {
       : Decision(disposition: .follow, reason: "follow, the inverse is to-one (R7)")
   }
 
-  /// One answer for a link between two objects that are both cloned: followed, then excluded, then stopped.
+  /// The treatment of a link between two objects that are both cloned: followed, then excluded, then stopped.
   func answer(_ source: Disposition, _ target: Disposition?) -> LinkMode {
     if source == .follow || target == .follow { return .follow }
     if source == .exclude || target == .exclude { return .drop }
@@ -246,13 +247,13 @@ final class CloneRuleBook: @unchecked Sendable {
     for (index, attribute) in entity.attributes.enumerated() {
       guard let field = attribute.field else { continue }
       let rule = rules[index]
-      // Where the keys are renamed, the model's own check has not seen the rule.
+      // With renamed keys, the model's own validation has not seen the rule.
       if attribute.description.hasImpossibleRebuildRule(options.userInfoKeys) {
         errors.append(attribute.rebuildError(entity))
       }
       if attribute.isDerived {
-        // The commit computes it (R19). What makes the record longer, or is in an index, is right from the first: a plan
-        // has to count those bytes, and to see who else has the value (R24).
+        // The commit computes it (R19). Values that make the record longer, or are indexed, are computed in advance: a
+        // plan has to count those bytes, and to find equal values (R24).
         let isCounted = attribute.description.type.isVariable || entity.indexedCodes.contains(attribute.code)
         operations.append(isCounted ? .compute(index: index) : .set(field: field, value: nil))
       } else if attribute.composite != nil, !rule.isCopied, excludedComposite(of: attribute, in: entity) == nil {
@@ -263,7 +264,7 @@ final class CloneRuleBook: @unchecked Sendable {
         let isOptional = excludedComposite(of: attribute, in: entity)?.isOptional ?? false
         if !isOptional, let error = attribute.blankError(entity) { errors.append(error) }
         operations.append(.set(field: field, value: attribute.description.defaultValue))
-        // A default that the model itself refuses: told where an object shows it.
+        // A default that violates the model's rules: reported with an object.
         if attribute.description.isConstrained, !attribute.isNeverBlank { validated.append(index) }
       } else if rule.followParent != nil {
         operations.append(.compute(index: index))
@@ -282,8 +283,8 @@ final class CloneRuleBook: @unchecked Sendable {
       needsCheck: relationships.contains { needsCheck($0) })
   }
 
-  /// An attribute's rule; a composite that is excluded excludes its leaves, and one that follows its parent as a whole
-  /// follows it leaf by leaf (R17).
+  /// An attribute's rule; an excluded composite excludes its elements, and one that follows its parent follows it
+  /// element by element (R17).
   private func rule(of attribute: CompiledAttribute, in entity: CompiledEntity) -> AttributeCloneRule {
     if let composite = attribute.composite.flatMap({ entity.composites[$0] }) {
       let whole = composite.cloneRule(options.userInfoKeys)
@@ -296,7 +297,7 @@ final class CloneRuleBook: @unchecked Sendable {
       ? attribute.description.cloneRule(options.userInfoKeys) : AttributeCloneRule(isExcluded: true)
   }
 
-  /// The composite that an attribute is a leaf of, where it is excluded as a whole.
+  /// The composite of an attribute, if it is excluded as a whole.
   private func excludedComposite(of attribute: CompiledAttribute, in entity: CompiledEntity) -> AttributeDescription? {
     guard let composite = attribute.composite.flatMap({ entity.composites[$0] }) else { return nil }
     return composite.cloneRule(options.userInfoKeys).isExcluded ? composite : nil
@@ -308,7 +309,7 @@ final class CloneRuleBook: @unchecked Sendable {
     let targets = (schema.entity(code: relationship.destinationCode)?.concreteCodes ?? []).compactMap {
       schema.entity(code: $0)
     }
-    // All answers that a link of this relationship can get; one answer is an order, several mean looking at each link.
+    // All possible answers for a link of this relationship; with several, each link has to be checked.
     var answers: Set<LinkMode> = []
     for source in [decision.disposition, rootDecision.disposition] {
       if targets.isEmpty || !relationship.hasInverse { answers.insert(answer(source, nil)) }
@@ -320,13 +321,13 @@ final class CloneRuleBook: @unchecked Sendable {
       }
     }
     var mode = answers.count == 1 ? answers.first ?? .dynamic : .dynamic
-    // A link that is followed from its other end alone may lead outside, where its own end decides: a stopped one is
-    // then kept, which is what `stop` says.
+    // A link that is followed only from its other end may lead outside, where its own end decides: a stopped one is
+    // then kept, as `stop` requires.
     let ends = Set([decision.disposition, rootDecision.disposition])
     if mode == .follow, ends != [.follow] { mode = ends == [.stop] ? .stop : .dynamic }
-    // An excluded end that meets a target outside makes no link; a stopped one whose partner excludes it does.
+    // An excluded end with a target outside makes no link; a stopped one whose partner excludes it does.
     if mode == .drop, ends != [.exclude] { mode = .dynamic }
-    // Whoever is asked about each edge may answer anything (R30); about excluded ones nobody is asked.
+    // A hook may return any answer for an edge (R30); it is not called for excluded ones.
     let hasHook = options.willClone != nil
     if hasHook, isAsked(entity, relationship) || targets.contains(where: { isAsked($0, $0.inverse(of: relationship)) })
     {
@@ -348,7 +349,7 @@ final class CloneRuleBook: @unchecked Sendable {
       })
   }
 
-  /// Whether a hook is asked about edges of the relationship.
+  /// Whether the hook is called for edges of the relationship.
   private func isAsked(_ entity: CompiledEntity, _ relationship: CompiledRelationship?) -> Bool {
     guard let relationship else { return false }
     return [false, true].contains { decide(entity, relationship, isRoot: $0).disposition != .exclude }
@@ -378,7 +379,7 @@ extension CompiledAttribute {
   /// Whether neither nil nor a default is possible.
   var isNeverBlank: Bool { !description.isOptional && description.defaultValue == nil }
 
-  /// The error when a rebuild rule asks for what the type cannot have (R16).
+  /// The error for a rebuild rule that the type does not support (R16).
   func rebuildError(_ entity: CompiledEntity) -> CloneError {
     CloneError(
       .rebuildTypeMismatch,
@@ -386,7 +387,7 @@ extension CompiledAttribute {
       entity: entity.name, property: path)
   }
 
-  /// The error when an excluded attribute has to become blank and cannot (R15).
+  /// The error for an excluded attribute that has to become blank and cannot (R15).
   func blankError(_ entity: CompiledEntity) -> CloneError? {
     guard isNeverBlank else { return nil }
     return CloneError(
@@ -397,7 +398,7 @@ extension CompiledAttribute {
 }
 
 extension AttributeDescription {
-  /// Whether the model says more of a value than its type.
+  /// Whether the model restricts values beyond their type.
   var isConstrained: Bool { minValue != nil || maxValue != nil || regularExpression != nil || !isOptional }
 }
 

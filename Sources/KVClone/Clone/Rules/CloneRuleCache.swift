@@ -2,13 +2,13 @@ import KVCloneCore
 import KVCloneModel
 import Synchronization
 
-/// The rule books of a store's model that were used last: compiling one takes as long as cloning some dozens of objects,
-/// and a service asks for the same few again and again.
+/// The recently used rule books of a store's model: compiling one takes as long as cloning some dozens of objects, and
+/// a service repeats the same few.
 final class CloneRuleCache: Attachment {
-  /// Rule books that are kept: more than a service has kinds of calls, fewer than would matter for memory.
+  /// The number of cached rule books: more than a service has kinds of calls, and little memory.
   private static let limit = 32
 
-  /// What a rule book depends on.
+  /// The inputs of a rule book.
   private struct Key: Hashable {
     let roots: [UInt16]
     let excluded: [String]
@@ -21,7 +21,7 @@ final class CloneRuleCache: Attachment {
 
   private struct State {
     var books: [Key: CloneRuleBook] = [:]
-    /// The book of the last call that had no closures, for the next one that is the same in everything.
+    /// The rule book of the last call without closures, for an equal next one.
     var last: (roots: [UInt16], book: CloneRuleBook)?
   }
 
@@ -29,7 +29,7 @@ final class CloneRuleCache: Attachment {
 
   /// The rules of a call.
   func book(_ schema: Schema, _ options: CloneOptions, rootEntities: [CompiledEntity]) -> CloneRuleBook {
-    // What a hook answers is nobody else's rule.
+    // A hook's answers apply only to its call.
     if options.willClone != nil {
       return CloneRuleBook(schema: schema, options: options, rootEntities: rootEntities)
     }
@@ -41,12 +41,12 @@ final class CloneRuleCache: Attachment {
       roots: roots, excluded: options.excludedRelationshipNames, passingExclusionList: options.passingExclusionList,
       rules: options.rules, userInfoKeys: options.userInfoKeys, references: options.references, blobs: options.blobs)
     let book = CloneRuleBook(sharing: book(key, schema, options, rootEntities), options: options)
-    // Closures may hold on to anything.
+    // Closures may retain anything.
     if !options.hasClosures { state.withLock { $0.last = (roots, book) } }
     return book
   }
 
-  /// The book of all calls with these rules.
+  /// The rule book of all calls with these rules.
   private func book(_ key: Key, _ schema: Schema, _ options: CloneOptions, _ rootEntities: [CompiledEntity])
     -> CloneRuleBook
   {
@@ -66,7 +66,7 @@ final class CloneRuleCache: Attachment {
 extension CloneOptions {
   fileprivate var hasClosures: Bool { willClone != nil || didClone != nil || progress != nil }
 
-  /// Whether a call asks for the same as this one, in everything but what two calls cannot share.
+  /// Whether two calls have equal options, except for those that calls cannot share.
   fileprivate func isSame(as other: CloneOptions) -> Bool {
     !hasClosures && !other.hasClosures && idempotencyKey == nil && other.idempotencyKey == nil && count == other.count
       && smallLimit == other.smallLimit && passingExclusionList == other.passingExclusionList
