@@ -1,21 +1,21 @@
 public import KVCloneCore
 public import KVCloneModel
 
-/// What an editing context has collected.
+/// The changes of an editing context.
 struct ContextChanges: Sendable {
-  /// New objects in the order in which they were inserted.
+  /// New objects in order of insertion.
   private(set) var inserted: [ObjectID] = []
   /// Their entities.
   private var entities: [ObjectID: String] = [:]
-  /// What is to become of new and of stored objects.
+  /// The changes of new and stored objects.
   private(set) var edits: [ObjectID: ObjectValues] = [:]
-  /// Stored objects that are to go.
+  /// The stored objects to delete.
   private(set) var deleted: Set<ObjectID> = []
-  /// Stored objects as they were read, which changed or deleted ones are compared with.
+  /// Stored objects as they were read, for comparison with changed or deleted ones.
   private(set) var bases: [ObjectID: ManagedObject] = [:]
 
   var isEmpty: Bool { inserted.isEmpty && edits.isEmpty && deleted.isEmpty }
-  /// Stored objects that were changed, sorted.
+  /// The ids of changed stored objects, sorted.
   var updated: [ObjectID] { edits.keys.filter { !$0.isTemporary && !deleted.contains($0) }.sorted() }
 
   func entity(ofNew id: ObjectID) -> String? { entities[id] }
@@ -25,7 +25,7 @@ struct ContextChanges: Sendable {
     edits[id] = values
   }
 
-  /// Says what is to become of a stored object, instead of what was said before of some of its properties.
+  /// Replaces the changes of some properties of a stored object.
   mutating func replace(_ base: ManagedObject, _ names: [String], _ values: ObjectValues) {
     note(base)
     var all = edits[base.id]?.without(Set(names)) ?? ObjectValues()
@@ -33,7 +33,7 @@ struct ContextChanges: Sendable {
     edits[base.id] = all.isEmpty ? nil : all
   }
 
-  /// Adds to what is to become of an object.
+  /// Adds changes of an object.
   mutating func edit(_ id: ObjectID, _ change: (inout ObjectValues) -> Void) {
     change(&edits[id, default: ObjectValues()])
   }
@@ -44,7 +44,7 @@ struct ContextChanges: Sendable {
     edits[base.id] = nil
   }
 
-  /// Forgets all about an object. A new one never was, so nothing leads to it any more either.
+  /// Removes an object. A new one then never existed, so links to it are removed, too.
   mutating func discard(_ id: ObjectID) {
     if id.isTemporary {
       for other in Array(edits.keys) {
@@ -58,20 +58,20 @@ struct ContextChanges: Sendable {
     bases[id] = nil
   }
 
-  /// Remembers an object as it was read; the older reading counts, so that no change goes unnoticed.
+  /// Records an object as it was read; the older state is kept, so that no conflict goes unnoticed.
   mutating func note(_ base: ManagedObject) {
     if let known = bases[base.id], known.commit <= base.commit { return }
     bases[base.id] = base.withoutChanges
   }
 
-  /// The object with what was changed.
+  /// The object with its changes applied.
   func applied(to object: ManagedObject) -> ManagedObject {
     edits[object.id].map { (bases[object.id] ?? object).with($0) } ?? object
   }
 
   // MARK: Saving
 
-  /// Makes the changes, or throws and leaves a transaction to be given up.
+  /// Applies the changes, or throws and leaves an abort-only transaction.
   func apply(to transaction: inout WriteTransaction, _ policy: MergePolicy) throws -> SaveResult {
     var merged = self
     try merged.merge(transaction, policy)
@@ -91,7 +91,7 @@ struct ContextChanges: Sendable {
         return id
       }
     }
-    // Lists first: one that lost all of its members must not lose those that name its owner from their side.
+    // Lists first: one that lost all of its members must not lose those that link to its owner from their side.
     for id in merged.updated {
       if let values = merged.edits[id] { try transaction.linkMembers(id, try stored(values)) }
     }
@@ -112,14 +112,14 @@ struct ContextChanges: Sendable {
       .objectNotFound, "a relationship refers to a new object that is not in the context; insert the object first")
   }
 
-  /// Compares every object with the store, and leaves what is to be done by the policy.
+  /// Compares every object with the store, and resolves conflicts by the policy.
   private mutating func merge(_ transaction: borrowing WriteTransaction, _ policy: MergePolicy) throws {
     var conflicts: [MergeConflict] = []
     for id in Set(updated).union(deleted).sorted() {
       guard let base = bases[id] else { continue }
       let stored = try transaction.exists(id) ? try transaction.object(id) : nil
       if stored?.commit == base.commit { continue }
-      // Gone on both sides is what both wanted.
+      // Both sides deleted it: no conflict.
       if stored == nil && deleted.contains(id) {
         discard(id)
         continue
@@ -132,7 +132,7 @@ struct ContextChanges: Sendable {
     if !conflicts.isEmpty { throw MergeConflictError(conflicts: conflicts) }
   }
 
-  /// Whether the policy settles a conflict.
+  /// Whether the policy resolves a conflict.
   private mutating func resolve(
     _ conflict: MergeConflict, _ policy: MergePolicy, _ transaction: borrowing WriteTransaction
   ) throws(StoreError) -> Bool {
@@ -146,13 +146,13 @@ struct ContextChanges: Sendable {
       } else {
         edits[id]?.remove(attributesAndTargets: Set(conflict.storedProperties))
       }
-    // An object that is gone does not come back: its id is never used again.
+    // A deleted object cannot be restored: its id is never reused.
     case .mergeByPropertyObjectTrump: return conflict.stored != nil
     case .overwrite:
       if conflict.stored == nil { return false }
       if !deleted.contains(id) {
         var all = conflict.cached.storedValues
-        // Who was deleted meanwhile can be nobody's target again.
+        // Concurrently deleted objects cannot be targets.
         var gone: Set<String> = []
         for (name, target) in all.targets {
           if let target, try !transaction.exists(target) { gone.insert(name) }
@@ -168,9 +168,9 @@ struct ContextChanges: Sendable {
 
 /// The result of a save.
 public struct SaveResult: Sendable {
-  /// New objects' ids by their temporary ones.
+  /// The ids of new objects by their temporary ids.
   let ids: [ObjectID: ObjectID]
-  /// What the commit has merged; hooks may make conflicts, so that this is known after it.
+  /// The objects merged by the commit; known afterwards, because hooks may cause conflicts.
   var replaced: ReplacedObjects?
 
   /// Returns the current id of an object.

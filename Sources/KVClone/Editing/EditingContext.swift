@@ -21,7 +21,7 @@ public struct EditingContext: Sendable {
   /// The store that the context reads from and saves to.
   public let store: ObjectStore
   private var changes = ContextChanges()
-  /// Temporary ids of objects that are stored by now.
+  /// The temporary ids of objects that have been saved.
   private var saved: Set<ObjectID> = []
 
   /// Creates a context without changes.
@@ -269,7 +269,7 @@ extension EditingContext {
     }
   }
 
-  /// The entity of a new object, or of a stored one, which is read if it was not yet.
+  /// The entity of a new object, or of a stored one, which is read on first use.
   private mutating func entity(of id: ObjectID) throws -> CompiledEntity {
     if let name = changes.entity(ofNew: id) { return try store.schema.entity(name) }
     try checkNotDeleted(id)

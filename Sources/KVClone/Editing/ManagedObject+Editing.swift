@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 
 extension ManagedObject {
-  /// The object with changes that were made elsewhere.
+  /// The object with the changes of `values`.
   func with(_ values: ObjectValues) -> ManagedObject {
     var copy = self
     for (name, value) in values.attributes { copy[name] = value }
@@ -10,7 +10,7 @@ extension ManagedObject {
     return copy
   }
 
-  /// The attributes and to-one relationships as the object has them: what a save can write.
+  /// The object's attributes and to-one relationships: what a save can write.
   var storedValues: ObjectValues {
     var values = ObjectValues()
     for attribute in entity.attributes where attribute.field != nil && !attribute.description.isDerived {
@@ -22,7 +22,7 @@ extension ManagedObject {
     return values
   }
 
-  /// The properties that are different in another reading of the object, sorted.
+  /// The properties that differ between two states of the object, sorted.
   func differences(from other: ManagedObject) throws(StoreError) -> [String] {
     var names: [String] = []
     for attribute in entity.attributes where attribute.field != nil {
@@ -38,7 +38,7 @@ extension ManagedObject {
 }
 
 extension MemberEdit {
-  /// A list of members after the change; what a place beyond the end means is the end.
+  /// The members of a list after the change; an index beyond the end means the end.
   func applied(to members: [ObjectID]) -> [ObjectID] {
     switch self {
     case .replace(let ids): return ids
