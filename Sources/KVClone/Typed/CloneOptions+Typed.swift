@@ -49,7 +49,7 @@ extension CloneOptions {
     }
   }
 
-  /// `Entity.relationship`. A path that is no property is passed on as it prints, so that the clone names it in its error.
+  /// `Entity.relationship`. Other key paths are converted to their description, so that the clone's error contains it.
   private static func name<Fields: EntityFields, Value>(of path: KeyPath<Fields, Value>) -> String {
     let entity = Fields.Object.entity.name
     let property = Fields.name(of: path)

@@ -77,6 +77,6 @@ public struct CompositeElements: Sendable {
 }
 
 extension AttributeConvertible {
-  /// What a composite is whose elements are all nil, as the store does not tell it from nil.
+  /// The value of a composite whose elements are all nil, which the store does not distinguish from nil.
   static var ofNothing: Self? { self is any CompositeValue.Type ? Self(attributeValue: .composite([:])) : nil }
 }

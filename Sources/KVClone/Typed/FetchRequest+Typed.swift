@@ -29,7 +29,8 @@ extension FetchRequest {
 extension QuerySortDescriptor {
   /// Translates a sort descriptor.
   ///
-  /// - Throws: `invalidPredicate` for a key path that is no property, and for a comparison that is not the store's.
+  /// - Throws: `invalidPredicate` for a key path that is not a property, and for a comparison that the store does not
+  ///   support.
   init<Fields: QueryFields>(_ descriptor: SortDescriptor<Fields>, entity: String) throws(StoreError) {
     guard descriptor.stringComparator == nil || descriptor.stringComparator?.isLexical == true else {
       throw StoreError(
@@ -55,15 +56,15 @@ extension QuerySortDescriptor {
 }
 
 extension String.StandardComparator {
-  /// Whether it compares texts by what they are made of; its own order does not count.
+  /// Whether it compares texts by code points; regardless of its order.
   fileprivate var isLexical: Bool { self == Self(.lexical, order: order) }
 }
 
 extension QueryFields {
-  /// The property of a key path; nil for what is none.
+  /// The property of a key path; nil if it is not one.
   static func name(of keyPath: AnyKeyPath) -> String? { properties.first { $0.value == keyPath }?.key }
 
-  /// What the language says for a key path: a property, or the count of a to-many relationship.
+  /// The expression of a key path: a property, or the count of a to-many relationship.
   fileprivate static func expression(for keyPath: AnyKeyPath) -> QueryExpression? {
     if let name = name(of: keyPath) { return name == Self.own ? .`self` : .keyPath(.`self`, [name]) }
     for (name, property) in properties {
@@ -75,11 +76,11 @@ extension QueryFields {
     return nil
   }
 
-  /// What the object itself is called.
+  /// The name of the object itself.
   static var own: String { "SELF" }
 }
 
-/// The members of a to-many relationship, as predicates and sort descriptors name them.
+/// The members of a to-many relationship in predicates and sort descriptors.
 protocol FieldsCollection {
   static var countKeyPath: AnyKeyPath { get }
 }
@@ -92,7 +93,7 @@ extension Array: FieldsCollection where Element: EntityFields {
   static var countKeyPath: AnyKeyPath { \Self.count }
 }
 
-/// Sees through the optionals of types that are known at run time only.
+/// Unwraps optional types at run time.
 protocol OptionalType {
   static var wrapped: Any.Type { get }
   var value: Any? { get }

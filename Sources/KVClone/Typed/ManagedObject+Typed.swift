@@ -1,6 +1,6 @@
 public import KVCloneCore
 
-/// What generated source reads its properties with.
+/// Property access for generated source.
 extension ManagedObject {
   /// Returns the value of an attribute, or nil.
   ///

@@ -13,7 +13,7 @@ extension ObjectReading where Self: ~Copyable {
     do throws(StoreError) {
       return try typed(try object(stored))
     } catch {
-      // The id says of which entity it is; the store alone knows its root entity.
+      // The id has an entity, but only the store knows its root entity.
       guard error.kind == .objectNotFound else { throw error }
       throw _withSession { (session) in session.schema.notFound(stored, try? session.schema.entity(Object.entity.name))
       }
@@ -142,9 +142,9 @@ extension ObjectReading where Self: ~Copyable {
 }
 
 extension ManagedObject {
-  /// The object as a Swift value of its entity, or of one above it.
+  /// The object as a Swift value of its entity, or of an ancestor.
   ///
-  /// - Throws: `wrongDestination` where it is of another entity; what the type's initializer throws.
+  /// - Throws: `wrongDestination` if it belongs to another entity; errors of the type's initializer.
   func typed<Object: EntityObject>(as type: Object.Type) throws(StoreError) -> Object {
     guard isKind(of: Object.entity.name) else {
       throw StoreError(

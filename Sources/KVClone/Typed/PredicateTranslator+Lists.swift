@@ -31,7 +31,7 @@ extension PredicateExpressions.Filter: TranslatableExpression {
 }
 
 extension QueryPredicate {
-  /// Compares with 0 how many members there are for which a condition holds.
+  /// Compares the number of members that match a condition with 0.
   fileprivate static func countOf(
     _ members: QueryExpression, _ name: String, _ condition: QueryPredicate, _ operator: QueryComparison.Operator
   ) -> QueryPredicate {
@@ -40,7 +40,7 @@ extension QueryPredicate {
       QueryComparison(.collection(subquery, .count, []), `operator`, .constant(.value(.integer(0)))))
   }
 
-  /// `ANY members.name BEGINSWITH 'A'`, where a condition on a member is as simple as that, and nil does not fulfil it.
+  /// `ANY members.name BEGINSWITH 'A'`, if the condition on a member is simple enough, and false for nil.
   fileprivate func any(of members: QueryExpression, called variable: String) -> QueryPredicate? {
     guard case .comparison(var comparison) = self, comparison.modifier == .direct, comparison.right.isKnownValue,
       comparison.operator != .notEqual, comparison.operator != .in

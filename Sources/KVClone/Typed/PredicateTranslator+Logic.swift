@@ -31,7 +31,7 @@ extension PredicateExpressions.Equal: TranslatableExpression {
 extension PredicateExpressions.NotEqual: TranslatableExpression {
   func translated(_ translator: inout PredicateTranslator) throws(StoreError) -> TranslatedExpression {
     switch try translator.equality(lhs, rhs) {
-    // The opposite of ANY is not ANY of the opposite.
+    // The negation of ANY is not ANY of the negation.
     case .comparison(var comparison) where comparison.operator == .equal && comparison.modifier == .direct:
       comparison.operator = .notEqual
       return .truth(.comparison(comparison))
@@ -53,7 +53,7 @@ extension PredicateTranslator {
     return .comparison(QueryComparison(a, .equal, b))
   }
 
-  /// A condition that is compared with true, false or nil, which is a condition itself.
+  /// A comparison of a condition with true, false or nil.
   private static func equality(_ condition: TranslatedExpression, _ truth: Bool?) -> QueryPredicate? {
     switch (condition, truth) {
     case (.truth(let predicate), true?): predicate
@@ -92,8 +92,8 @@ extension PredicateExpressions.OptionalFlatMap: TranslatableExpression {
     case .truth(let predicate): return .optionalTruth(predicate, isNil: .isNil(value))
     case .optionalTruth(let predicate, let isNil):
       return .optionalTruth(predicate, isNil: .any([.isNil(value), isNil]))
-    // What lies behind nil is nil in the store's language too; what does not come from there, such as a count, has to be
-    // told. Many values are none where there is no object, and are asked no other way.
+    // Values derived from nil are nil in the store's language too; other values, such as a count, need an explicit
+    // test. A collection without an object is empty, and needs no test.
     case .value(let result) where !result.isNil(with: value) && !(RHS.Output.self is any FieldsCollection.Type):
       return .value(.conditional(.isNil(value), .constant(.null), result))
     case let other: return other
@@ -124,7 +124,7 @@ extension PredicateExpressions.NilCoalesce: TranslatableExpression {
 }
 
 extension PredicateExpressions.ForcedUnwrap: TranslatableExpression {
-  /// Where Foundation would fail, nil goes on as the store's language has it.
+  /// Where Foundation would trap, nil propagates as in the store's language.
   func translated(_ translator: inout PredicateTranslator) throws(StoreError) -> TranslatedExpression {
     let optional = try translator.translate(inner)
     if case .optionalTruth = optional { return .truth(optional.predicate) }

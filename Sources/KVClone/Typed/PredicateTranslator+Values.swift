@@ -37,7 +37,7 @@ extension PredicateExpressions.KeyPath: TranslatableExpression {
 }
 
 extension CaseIterable where Self: RawRepresentable {
-  /// Whether a key path leads to the raw value, which is what the store keeps, or to something that is always the same.
+  /// Whether a key path leads to the raw value, which is the stored one, or to a constant.
   fileprivate static func isRawValue(_ keyPath: AnyKeyPath) -> Bool {
     guard let keyPath = keyPath as? KeyPath<Self, RawValue> else { return false }
     return allCases.allSatisfy { item in
@@ -66,7 +66,7 @@ extension PredicateExpressions.NilLiteral: TranslatableExpression {
 }
 
 extension QueryConstant {
-  /// A value of Swift; nil for one that no attribute has.
+  /// Converts a Swift value; nil for one that is not an attribute value.
   fileprivate init?(_ value: Any) {
     switch value {
     case let optional as any OptionalType:

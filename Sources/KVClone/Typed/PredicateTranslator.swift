@@ -2,13 +2,13 @@ import Foundation
 import KVCloneCore
 import KVCloneModel
 
-/// Turns Foundation's predicates into the store's own.
+/// Translates Foundation's predicates to the store's own.
 ///
-/// Every kind of expression that can be translated says how, by conforming to ``TranslatableExpression``. What does not
-/// conform is an error: nothing is ever tried on objects in memory.
+/// Each supported kind of expression conforms to ``TranslatableExpression``. Other kinds are an error: nothing is
+/// evaluated on objects in memory.
 struct PredicateTranslator {
   private let entity: String
-  /// What each variable stands for: the object asked about, a member, or what an optional chain unwraps.
+  /// The meaning of each variable: the tested object, a member, or the unwrapped value of an optional chain.
   private var variables: [PredicateExpressions.VariableID: QueryExpression] = [:]
   private var lastMember = 0
 
@@ -23,7 +23,7 @@ struct PredicateTranslator {
     return try translator.truth(predicate.expression)
   }
 
-  /// A part of the predicate, as whatever it is.
+  /// Translates a part of the predicate.
   mutating func translate(_ expression: any PredicateExpression) throws(StoreError) -> TranslatedExpression {
     guard let translatable = expression as? any TranslatableExpression else {
       let name = "\(type(of: expression))".prefix { $0 != "<" }
@@ -32,12 +32,12 @@ struct PredicateTranslator {
     return try translatable.translated(&self)
   }
 
-  /// A part that is true or false.
+  /// Translates a part to a condition.
   mutating func truth(_ expression: any PredicateExpression) throws(StoreError) -> QueryPredicate {
     try translate(expression).predicate
   }
 
-  /// A part that is a value.
+  /// Translates a part to a value.
   mutating func value(_ expression: any PredicateExpression) throws(StoreError) -> QueryExpression {
     guard let value = try translate(expression).expression else {
       throw invalid("a range is used in place of a value")
@@ -52,7 +52,7 @@ struct PredicateTranslator {
 
   mutating func bind(_ id: PredicateExpressions.VariableID, to value: QueryExpression) { variables[id] = value }
 
-  /// Names the members that a subquery looks at.
+  /// Returns the variable for the members of a subquery.
   mutating func bindMember(_ id: PredicateExpressions.VariableID) -> String {
     lastMember += 1
     let name = "x\(lastMember)"
@@ -60,7 +60,7 @@ struct PredicateTranslator {
     return name
   }
 
-  /// - Throws: `invalidPredicate` for a type whose values Swift may order otherwise than the store does.
+  /// - Throws: `invalidPredicate` for a type that Swift may order differently than the store.
   func checkOrder(of type: Any.Type) throws(StoreError) {
     if !StoreOrder.isKnown(of: type) {
       throw invalid("the store does not support the order of type \(type)")
@@ -74,21 +74,21 @@ struct PredicateTranslator {
   }
 }
 
-/// An expression of Foundation's predicates that the store has an equivalent for.
+/// An expression of Foundation's predicates with an equivalent in the store's language.
 protocol TranslatableExpression {
   func translated(_ translator: inout PredicateTranslator) throws(StoreError) -> TranslatedExpression
 }
 
-/// What a part of a predicate becomes.
+/// The translation of a part of a predicate.
 enum TranslatedExpression {
   case value(QueryExpression)
   case truth(QueryPredicate)
-  /// A truth value that may be nil, as optional chains give: whether it is true, which says nothing where `isNil` holds.
+  /// A boolean that may be nil, as for optional chains: whether it is true, which is meaningless if `isNil` holds.
   case optionalTruth(QueryPredicate, isNil: QueryPredicate)
-  /// A range; a bound is nil where there is none.
+  /// A range; missing bounds are nil.
   case range(lower: QueryExpression?, upper: QueryExpression?, isClosed: Bool)
 
-  /// As a condition. nil is not true.
+  /// The translation as a condition. nil is not true.
   var predicate: QueryPredicate {
     switch self {
     case .truth(let predicate): predicate
@@ -100,7 +100,7 @@ enum TranslatedExpression {
     }
   }
 
-  /// As a value; nil for a range.
+  /// The translation as a value; nil for a range.
   var expression: QueryExpression? {
     let (yes, no) = (
       QueryExpression.constant(.value(.boolean(true))), QueryExpression.constant(.value(.boolean(false)))
@@ -114,7 +114,7 @@ enum TranslatedExpression {
     }
   }
 
-  /// Whether it is a constant truth value, or nil; nil where it is something else.
+  /// The constant boolean or nil; nil for other translations.
   var constantTruth: Bool?? {
     switch self {
     case .value(.constant(.value(.boolean(let flag)))), .truth(.constant(let flag)): .some(flag)
@@ -125,7 +125,7 @@ enum TranslatedExpression {
 }
 
 extension QueryPredicate {
-  /// `a AND b AND c` as one.
+  /// `a AND b AND c` as one condition.
   static func all(_ parts: [QueryPredicate], _ last: QueryPredicate) -> QueryPredicate {
     let flat = (parts + [last]).flatMap { part in
       if case .and(let inner) = part { inner } else { [part] }
@@ -133,7 +133,7 @@ extension QueryPredicate {
     return flat.count == 1 ? flat[0] : .and(flat)
   }
 
-  /// `a OR b OR c` as one.
+  /// `a OR b OR c` as one condition.
   static func any(_ parts: [QueryPredicate]) -> QueryPredicate {
     let flat = parts.flatMap { part in
       if case .or(let inner) = part { inner } else { [part] }
@@ -145,8 +145,8 @@ extension QueryPredicate {
     .comparison(QueryComparison(value, .equal, .constant(.null)))
   }
 
-  /// Whether this, which says that a value is nil, cannot hold where `other` does: because `other` compares that value, or
-  /// what lies behind it, in a way that nil never fulfils.
+  /// Whether this test for nil is false wherever `other` is true, because `other` compares the same value, or one
+  /// behind it, in a way that nil never fulfils.
   fileprivate func isImpossible(where other: QueryPredicate) -> Bool {
     guard case .comparison(let mine) = self, mine.operator == .equal, mine.right == .constant(.null),
       case .comparison(let its) = other, its.modifier == .direct, its.right.isKnownValue
@@ -168,7 +168,7 @@ extension QueryExpression {
     }
   }
 
-  /// Whether the value is another's, or a property behind it, so that it is nil where the other is.
+  /// Whether the value is equal to another, or a property behind it, so that it is nil if the other is.
   fileprivate func isReached(through other: QueryExpression) -> Bool {
     if self == other { return true }
     guard case .keyPath(let base, let names) = self else { return false }
@@ -176,7 +176,7 @@ extension QueryExpression {
     return base == other
   }
 
-  /// Whether the value is nil wherever another is: the same, what lies behind it, or what a function makes of such a value.
+  /// Whether the value is nil wherever another is: the same, one behind it, or a function of such a value.
   func isNil(with other: QueryExpression) -> Bool {
     if isReached(through: other) { return true }
     switch self {
@@ -188,7 +188,7 @@ extension QueryExpression {
     }
   }
 
-  /// A property of the object that this is.
+  /// A property of the object that this expression yields.
   func property(_ name: String) -> QueryExpression {
     if case .keyPath(let base, let names) = self { return .keyPath(base, names + [name]) }
     return .keyPath(self, [name])

@@ -1,9 +1,9 @@
 import Foundation
 
-/// The order of Swift's types and of what the store keeps of them.
+/// The order of Swift types compared to that of their stored values.
 enum StoreOrder {
-  /// Whether the store orders the values of a type as Swift does: numbers, texts, dates, objects. A type of an app's own,
-  /// an enum for example, may be ordered by code that the store does not have.
+  /// Whether the store orders the values of a type like Swift: numbers, texts, dates, objects. An app's own type, such
+  /// as an enum, may be ordered by code that the store does not have.
   static func isKnown(of type: Any.Type) -> Bool {
     if let optional = type as? any OptionalType.Type { return isKnown(of: optional.wrapped) }
     switch type {

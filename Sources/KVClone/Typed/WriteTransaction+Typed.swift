@@ -59,18 +59,18 @@ extension WriteTransaction {
     try delete([id.objectID])
   }
 
-  /// Makes the links that are set.
+  /// Sets the links that are present in `values`.
   mutating func link(_ id: ObjectID, _ values: ObjectValues) throws(StoreError) {
     try linkTargets(id, values)
     try linkMembers(id, values)
   }
 
-  /// Sets the to-one relationships that are set.
+  /// Sets the to-one relationships that are present in `values`.
   mutating func linkTargets(_ id: ObjectID, _ values: ObjectValues) throws(StoreError) {
     for name in values.targets.keys.sorted() { try setToOne(id, name, values.targets[name] ?? nil) }
   }
 
-  /// Changes the to-many relationships that are changed.
+  /// Changes the to-many relationships that are present in `values`.
   mutating func linkMembers(_ id: ObjectID, _ values: ObjectValues) throws(StoreError) {
     for name in values.members.keys.sorted() {
       for edit in values.members[name] ?? [] { try apply(edit, to: id, name) }
@@ -82,7 +82,7 @@ extension WriteTransaction {
     case .replace(let members): try setMembers(id, relationship, members)
     case .insert(let members, nil): try link(id, relationship, members)
     case .insert(let members, let index?):
-      // Others may have taken members out since the list was read.
+      // Concurrent changes may have removed members since the list was read.
       try link(id, relationship, members, at: min(index, try count(id, relationship)))
     case .remove(let members): try unlink(id, relationship, members)
     }
