@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Builds the other sides of relationships that had none so far, or another one.
+/// Builds the inverse side of relationships that had none so far, or another one.
 struct InverseBuilder: ~Copyable, SessionOwner {
   private var session: Session
 
@@ -12,7 +12,7 @@ struct InverseBuilder: ~Copyable, SessionOwner {
 
   consuming func finish() -> Session { session }
 
-  /// Has the members of relationships know whose members they are, where nothing of the kind is stored yet.
+  /// Adds the owners to the inverse side of the members, if nothing is stored there yet.
   mutating func build(
     rootCode: UInt16, _ oneSided: [UInt16: [CompiledRelationship]], _ run: MigrationRun
   ) throws(StoreError) {

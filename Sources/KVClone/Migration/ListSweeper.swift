@@ -2,16 +2,16 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The lists that entities have lost by a step of a migration, with the relationships that they were of.
+/// The lists, and their relationships, that entities lose in a migration step.
 struct LostLists {
-  /// Codes of lists that some entity has no more; others may have them still.
+  /// The codes of lists that some entity no longer has; others may still have them.
   private(set) var codes: Set<UInt16> = []
-  /// Codes of hidden lists in which objects may be that have the relationship no more.
+  /// The codes of hidden lists that may contain objects without the relationship.
   private(set) var referrerCodes: Set<UInt16> = []
 
   init(from source: Schema, to destination: Schema) {
     for old in source.entities where !old.isAbstract {
-      // Objects of an entity that is gone were deleted, with all lists.
+      // Objects of a removed entity were deleted, with all lists.
       guard let new = destination.entity(code: old.code) else { continue }
       codes.formUnion(Self.codes(old).subtracting(Self.codes(new)))
       for relationship in old.relationships where !relationship.hasInverse {
@@ -31,7 +31,7 @@ struct LostLists {
   func concerns(_ code: UInt16) -> Bool { codes.contains(code) || referrerCodes.contains(code) }
 }
 
-/// Deletes lists of relationships that are gone.
+/// Deletes lists of removed relationships.
 struct ListSweeper: ~Copyable, SessionOwner {
   private var session: Session
 
@@ -41,8 +41,7 @@ struct ListSweeper: ~Copyable, SessionOwner {
 
   consuming func finish() -> Session { session }
 
-  /// Deletes the lists of relationships that are gone. The records that they were of are not touched: what those say of
-  /// them is never read again.
+  /// Deletes lists of removed relationships. The owners' records stay unchanged: their list heads are never read again.
   mutating func sweep(_ lost: LostLists, _ run: MigrationRun) throws(StoreError) {
     if lost.isEmpty { return }
     var next: ShortKey? = ListAddress(
@@ -56,7 +55,7 @@ struct ListSweeper: ~Copyable, SessionOwner {
     }
   }
 
-  /// The next lists that may have to go; where to go on.
+  /// Collects the next lists that may have to be deleted; returns where to continue.
   private static func gatherLists(
     _ storage: borrowing StorageTransaction, _ schema: Schema, _ lost: LostLists, from start: ShortKey,
     into lists: inout [ListAddress]
@@ -81,7 +80,7 @@ struct ListSweeper: ~Copyable, SessionOwner {
   }
 
   private mutating func sweep(_ list: ListAddress, _ lost: LostLists) throws(StoreError) {
-    // Those of entities at the top that are gone stay with their objects, for snapshots.
+    // Lists of removed root entities stay with their objects, for snapshots.
     guard session.schema.objectTable(rootCode: list.owner.rootCode) != nil else { return }
     let entity = try session.entity(of: list.owner)
     if let index = entity.relationshipIndexByCode[list.relationship], entity.relationships[index].isToMany { return }

@@ -3,7 +3,7 @@ import KVCloneModel
 import KVCloneQuery
 import KVCloneRecords
 
-/// Expressions of a mapping model, made ready once, and the types of what they are for.
+/// The compiled expressions of a mapping model, and their types.
 final class MappingExpressions {
   private let source: Schema
   private let destination: Schema
@@ -16,12 +16,12 @@ final class MappingExpressions {
     evaluator = QueryEvaluator(source)
   }
 
-  /// What a value expression gives for a source object.
+  /// The value of an expression for a source object.
   func value(
     of expression: QueryExpression, _ id: ObjectID, _ mapping: EntityMapping, _ reader: borrowing ReadTransaction
   ) throws -> MigrationValue {
     let name = mapping.sourceEntityName ?? ""
-    // What most are: the object's own attribute, in its own type, a large value by its reference.
+    // The most common form: the object's own attribute, in its own type, with blobs by reference.
     if case .keyPath(.variable("source"), let names) = expression, let entity = try? source.entity(name) {
       let path = names.joined(separator: ".")
       if entity.attributeIndex[path] != nil || entity.composite(at: path) != nil {
@@ -61,7 +61,7 @@ final class MappingExpressions {
     return term
   }
 
-  /// A value as an attribute of the destination takes it.
+  /// Converts a value to an attribute of the destination.
   ///
   /// - Throws: `notConvertible`.
   func attribute(
@@ -87,7 +87,7 @@ final class MappingExpressions {
     try destination.entity(mapping.destinationEntityName ?? "").relationship(name)
   }
 
-  /// Whether an object of the destination is one that a relationship may lead to.
+  /// Whether an object of the destination is a valid target of a relationship.
   func isObject(
     _ id: ObjectID, of relationship: CompiledRelationship, _ transaction: borrowing WriteTransaction
   ) throws(StoreError) -> Bool {

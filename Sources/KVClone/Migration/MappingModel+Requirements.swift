@@ -4,7 +4,7 @@ import KVCloneModel
 extension MappingModel {
   /// Requires the policies that entity mappings name.
   ///
-  /// - Throws: `invalidMapping`, which lists all that are missing.
+  /// - Throws: `invalidMapping`, with all missing ones.
   func requirePolicies(_ policies: [String: any EntityMigrationPolicy]) throws(StoreError) {
     let lacking = entityMappings.filter { mapping in
       mapping.entityMigrationPolicyClassName.map { policies.policy(named: $0) == nil } ?? false
@@ -18,10 +18,10 @@ extension MappingModel {
       entity: first.destinationEntityName ?? first.sourceEntityName)
   }
 
-  /// Requires that everything can be computed that objects need.
+  /// Requires that all expressions that objects need are supported.
   ///
   /// - Parameter hasObjects: whether there are objects of a source entity.
-  /// - Throws: `invalidMapping`, which lists all expressions that cannot be computed.
+  /// - Throws: `invalidMapping`, with all unsupported expressions.
   func requireComputable(_ hasObjects: (String) -> Bool) throws(StoreError) {
     var problems: [(entity: String?, property: String?, text: String)] = []
     for mapping in entityMappings {
@@ -29,7 +29,7 @@ extension MappingModel {
       if case .unsupported(let text) = mapping.sourceObjects {
         problems.append((source, nil, "\(mapping.name) fetches its objects with \(text)"))
       }
-      // A policy may do without the expressions.
+      // A policy need not use the expressions.
       guard mapping.entityMigrationPolicyClassName == nil, mapping.destinationEntityName != nil else { continue }
       for property in mapping.attributeMappings + mapping.relationshipMappings {
         guard let text = property.valueExpression?.unsupportedPart else { continue }
@@ -47,7 +47,7 @@ extension MappingModel {
 }
 
 extension MappingExpression {
-  /// The part that cannot be computed; nil where all can.
+  /// The unsupported part; nil if there is none.
   fileprivate var unsupportedPart: String? {
     switch self {
     case .automatic, .value: nil
@@ -59,8 +59,7 @@ extension MappingExpression {
 }
 
 extension [String: any EntityMigrationPolicy] {
-  /// The policy of a class name, which Swift's classes are written with their module's name in, and moved between
-  /// modules.
+  /// The policy for a class name. Names of Swift classes contain their module, and may move between modules.
   func policy(named name: String) -> (any EntityMigrationPolicy)? {
     self[name] ?? self[name.split(separator: ".").last.map(String.init) ?? name]
   }

@@ -1,19 +1,20 @@
 import KVCloneModel
 
-/// Which objects of the destination an entity mapping has made of which of the source: sixteen bytes a pair.
+/// The pairs of source and destination objects of an entity mapping: sixteen bytes a pair.
 final class MigrationAssociations {
   private struct Pair {
     let source: UInt64
     let destination: UInt64
   }
 
-  /// In the order in which they came.
+  /// In order of creation.
   private var pairs: [Pair] = []
-  /// The same, by source and by destination, where they do not come so; made when somebody asks.
+  /// Sorted by source and destination, if the pairs are not created in that order; created on first use.
   private var bySource: [Pair] = []
   private var byDestination: [Pair] = []
 
-  // As they come in most mappings: then nothing has to be sorted, and those who ask between two additions cost nothing.
+  // Most mappings create pairs in this order: then nothing has to be sorted, and lookups between two additions are
+  // cheap.
   private var isBySource = true
   private var isByDestination = true
 
@@ -27,14 +28,14 @@ final class MigrationAssociations {
     pairs.append(Pair(source: source.rawValue, destination: destination.rawValue))
   }
 
-  /// A pair by its place in the order in which they came.
+  /// A pair by its index in order of creation.
   subscript(index: Int) -> (source: ObjectID, destination: ObjectID) {
     (ObjectID(rawValue: pairs[index].source), ObjectID(rawValue: pairs[index].destination))
   }
 
   func destinations(of source: ObjectID) -> [ObjectID] {
     if !isBySource, bySource.count != pairs.count {
-      // Those of one source stay in their order.
+      // Pairs of one source stay in their order.
       bySource = pairs.enumerated().sorted { ($0.element.source, $0.offset) < ($1.element.source, $1.offset) }
         .map(\.element)
     }

@@ -28,7 +28,7 @@ public struct MigrationManager: ~Copyable {
     for mapping in mappings { associations[mapping.name] = MigrationAssociations() }
   }
 
-  /// Gives the transaction back.
+  /// Returns the transaction.
   consuming func finish() -> WriteTransaction { writer }
 
   /// Reads the source objects, in the earlier version of the model.
@@ -53,7 +53,7 @@ public struct MigrationManager: ~Copyable {
     }.filter { seen.insert($0).inserted }
   }
 
-  /// Whether any entity mapping has made an object of a source object.
+  /// Whether any entity mapping has created an object from a source object.
   func hasDestination(_ source: ObjectID) -> Bool {
     associations.values.contains { !$0.destinations(of: source).isEmpty }
   }
@@ -95,7 +95,7 @@ public struct MigrationManager: ~Copyable {
       var targets: [ObjectID] = []
       if case .objects(let objects) = try value(of: expression, source, mapping, property.name) { targets = objects }
       let relationship = try expressions.relationship(property.name, mapping)
-      // After a split, a relationship takes those that it has room for.
+      // After a split, a relationship gets the objects that are valid targets.
       targets = try targets.filter { try expressions.isObject($0, of: relationship, writer) }
       if !relationship.isToMany { targets = Array(targets.prefix(1)) }
       if targets.isEmpty { continue }
@@ -103,7 +103,7 @@ public struct MigrationManager: ~Copyable {
     }
   }
 
-  /// What an expression gives for a source object.
+  /// The value of an expression for a source object.
   private mutating func value(
     of expression: MappingExpression, _ source: ObjectID, _ mapping: EntityMapping, _ property: String
   ) throws -> MigrationValue {
@@ -141,9 +141,9 @@ public struct MigrationManager: ~Copyable {
     return []
   }
 
-  /// The code that an entity mapping names.
+  /// The policy of an entity mapping.
   ///
-  /// - Throws: `invalidMapping` where nothing is registered under the name.
+  /// - Throws: `invalidMapping` if no policy is registered under the name.
   func policy(of mapping: EntityMapping) throws(StoreError) -> any EntityMigrationPolicy {
     guard let name = mapping.entityMigrationPolicyClassName else { return PlainMigrationPolicy() }
     guard let policy = policies.policy(named: name) else {
@@ -155,7 +155,7 @@ public struct MigrationManager: ~Copyable {
     return policy
   }
 
-  /// How many pairs an entity mapping has, and one of them.
+  /// The number of pairs of an entity mapping.
   func pairCount(_ mapping: EntityMapping) -> Int { associations[mapping.name]?.count ?? 0 }
 
   func pair(_ mapping: EntityMapping, _ index: Int) -> (source: ObjectID, destination: ObjectID)? {

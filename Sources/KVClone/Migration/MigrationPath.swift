@@ -1,26 +1,26 @@
 import KVCloneCore
 import KVCloneModel
 
-/// The versions of a model that a migration goes through.
+/// The versions of a model that a migration passes through.
 ///
-/// A path starts at the store's version and visits no version twice. Which steps it has is said by stages and mapping
-/// models; what they leave is one inferred step. See <doc:Migration#Paths>.
+/// A path starts at the store's version and visits no version twice. Stages and mapping models define its steps; the
+/// remainder is one inferred step. See <doc:Migration#Paths>.
 struct MigrationPath {
-  /// From one version to the next.
+  /// The step from one version to the next.
   struct Leg {
-    /// The version that the store has afterwards.
+    /// The version of the store afterwards.
     let model: ManagedObjectModel
     /// The stage with handlers before and after the step; nil for a plain step.
     var stage: CustomMigrationStage?
     /// The stage that requires the step to be inferred.
     var lightweight: LightweightMigrationStage?
-    /// The mapping model that does the step, resolved; nil for an inferred step.
+    /// The mapping model of the step, resolved; nil for an inferred step.
     var mapping: MappingModel?
   }
 
-  /// One after the other; empty where the store has the wanted version.
+  /// In order; empty if the store has the wanted version.
   private(set) var legs: [Leg] = []
-  /// Stages and mapping models that the path has no place for.
+  /// Stages and mapping models that are not on the path.
   private(set) var unused: [MigrationPlan.Unused] = []
 
   init(from source: ManagedObjectModel, to destination: ManagedObjectModel, _ options: MigrationOptions)
@@ -39,7 +39,7 @@ struct MigrationPath {
     var edges: [MigrationPool.Edge] = []
     var position = versions.start
     for edge in taken {
-      // The path that uses all mapping models may have its inferred step before one of them.
+      // On the path that uses all mapping models, the inferred step may come before one of them.
       if edge.from != position { edges.append(MigrationPool.Edge(from: position, to: edge.from)) }
       edges.append(edge)
       position = edge.to
@@ -67,7 +67,7 @@ struct MigrationPath {
     for mapping in legs.compactMap(\.mapping) { try mapping.requirePolicies(options.policies) }
   }
 
-  /// A mapping model held against its two versions.
+  /// Resolves a mapping model against its two versions.
   private static func resolved(
     _ mapping: MappingModel?, from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) throws(StoreError) -> MappingModel? {

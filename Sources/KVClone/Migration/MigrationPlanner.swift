@@ -2,33 +2,33 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Finds out what a migration will do, by the models and by how many objects there are of those entities that it concerns.
+/// Plans a migration from the models and the numbers of objects of the affected entities.
 struct MigrationPlanner {
-  /// What a step does, without numbers.
+  /// The work of a step, without numbers.
   struct Work {
     let step: MigrationStep
-    /// What runs before and after it.
+    /// The handlers before and after it.
     let stage: CustomMigrationStage?
-    /// Whether handlers or mapping models come before the step: nobody can tell now what objects are like then.
+    /// Whether handlers or mapping models precede the step: the state of objects at that point is not known in advance.
     let isUnforeseeable: Bool
     let difference: ModelDifference
     let refused: Set<UInt16>
     let rewritten: Set<UInt16>
     let moved: Set<UInt16>
     let removed: Set<UInt16>
-    /// How many indexes are made that objects of an entity are in.
+    /// The number of created indexes for each entity's objects.
     let indexed: [UInt16: Int]
-    /// Whether all that it asks of objects is asked of one record at a time, so that the next step's can be done with it.
+    /// Whether the work concerns single records only, so that the next step's can be done in the same pass.
     let isAboutRecords: Bool
-    /// Whether other attributes are derived afterwards, or otherwise: what was derived before may be a plain value from now on, so the
-    /// step begins with what the version before makes of it.
+    /// Whether the set of derived attributes or their expressions change: formerly derived values may become plain
+    /// ones, so the step starts with the values of the previous version.
     let changesDerivations: Bool
     let schema: Schema
 
     var concerned: Set<UInt16> { refused.union(rewritten).union(moved).union(removed).union(indexed.keys) }
 
     /// - Parameters:
-    ///   - source: what the step begins with.
+    ///   - source: the version before the step.
     ///   - versions: other versions of the model, through which renaming identifiers are followed.
     init(
       _ step: MigrationStep, _ stage: CustomMigrationStage?, from source: Schema, isUnforeseeable: Bool,
@@ -61,34 +61,35 @@ struct MigrationPlanner {
       moved = Set(step.moves.map(\.entity))
     }
 
-    /// Whether what it asks of records can be done together with what the step before asks: nothing looks at objects between them.
+    /// Whether the work on records can be combined with that of the previous step: nothing reads objects between them.
     func goesOn(after previous: Work) -> Bool {
       previous.isAboutRecords && !changesDerivations && previous.stage?.didMigrateHandler == nil
         && stage?.willMigrateHandler == nil && step.mapping == nil && removed.isEmpty && moved.isEmpty
         && !(isUnforeseeable && !difference.refusals.isEmpty)
     }
 
-    /// Whether a difference asks something of objects of an entity of the destination.
+    /// Whether a difference affects objects of an entity of the destination.
     func concerns(_ change: ModelDifference.Change, _ entity: EntityDescription) -> Bool {
       if change.aspect == "abstract" { return entity.name == change.entity }
       guard step.new.model.entity(entity.name, isKindOf: change.entity) else { return false }
       guard change.kind == .added, let property = change.property?.split(separator: ".").first else { return true }
-      // What is new above need not be new below. An element of a composite that is not is one that was added to it.
+      // A property that is new to an ancestor may exist in the entity itself. A missing element of a composite was
+      // added to it.
       return change.property != String(property) || !step.matching.isStored(String(property), in: entity.name)
     }
 
-    /// The codes of an entity of the destination and those below it.
+    /// The codes of an entity of the destination and its descendants.
     static func codes(below entity: String, _ step: MigrationStep) -> [UInt16] {
       ([entity] + step.new.model.subentities(of: entity)).compactMap { step.new.codes.entities[$0] }
     }
   }
 
-  /// Bytes that an object costs besides its record: its key, its part of a page that is not full.
+  /// The size of an object besides its record: its key, and its share of unused space in pages.
   private static let objectByteCount: UInt64 = 64
 
   let options: MigrationOptions
   let works: [Work]
-  /// Stages and mapping models that the path has no place for.
+  /// Stages and mapping models that are not on the path.
   private let unused: [MigrationPlan.Unused]
 
   init(from catalog: StoreCatalog, to model: ManagedObjectModel, _ options: MigrationOptions) throws(StoreError) {
@@ -116,7 +117,7 @@ struct MigrationPlanner {
     unused = path.unused
   }
 
-  /// Refuses a step of a lightweight stage that is not inferred.
+  /// Rejects a step of a lightweight stage that cannot be inferred.
   private static func requireInferable(
     _ source: ManagedObjectModel, _ destination: ManagedObjectModel, _ mapping: MappingModel?,
     _ stage: LightweightMigrationStage, _ versions: [ManagedObjectModel]
@@ -141,7 +142,7 @@ struct MigrationPlanner {
   var isEmpty: Bool { works.isEmpty }
   var stepCount: Int { works.count }
 
-  /// What is to be done: the steps, those together between which nothing looks at objects.
+  /// The work, with steps combined if nothing reads objects between them.
   var strides: [MigrationStride] {
     var strides: [MigrationStride] = []
     for (index, work) in works.enumerated() {
@@ -154,14 +155,14 @@ struct MigrationPlanner {
     return strides
   }
 
-  /// The versions that the store has after each.
+  /// The versions of the store after each.
   var versions: [String] { works.map(\.step.new.model.versionIdentifier) }
   /// The custom stages' labels.
   var stages: [String] { works.compactMap { $0.stage?.label } }
 
-  /// The plan. Takes time for the objects of the tables that are concerned, and none where no object is.
+  /// Returns the plan. Takes time for the objects of affected tables, and none if there are no such objects.
   ///
-  /// - Parameter session: by the version that the store has.
+  /// - Parameter session: a session with the store's version.
   func plan(_ session: borrowing Session) throws(StoreError) -> MigrationPlan {
     var concerned: Set<UInt16> = []
     for work in works { concerned.formUnion(work.concerned) }
@@ -173,9 +174,9 @@ struct MigrationPlanner {
     return MigrationPlan(steps: steps, unused: unused)
   }
 
-  /// The differences of a step that stand in its way: those that concern objects.
+  /// The differences that make a step impossible: those that affect objects.
   ///
-  /// - Parameter isNow: whether the session is by the version that the step begins with, and not by the store's first one.
+  /// - Parameter isNow: whether the session has the version before the step instead of the store's first one.
   private func refusals(
     _ index: Int, _ tally: EntityTally, _ session: borrowing Session, isNow: Bool
   ) throws(StoreError) -> [ModelDifference.Change] {
@@ -217,7 +218,7 @@ struct MigrationPlanner {
       codes.reduce(0) { $0 + (tally.byteCounts[$1] ?? 0) + UInt64(tally.counts[$1] ?? 0) * Self.objectByteCount }
     }
     let indexed = work.indexed.reduce(0) { $0 + $1.value * (tally.counts[$1.key] ?? 0) }
-    // A record that is rewritten for this step and a later one of its stride is written once, and counted with that.
+    // A record that is rewritten for this step and a later one of its stride is written once, and counted there.
     var later: Set<UInt16> = []
     var next = index + 1
     while next < works.count, works[next].goesOn(after: works[next - 1]) {
@@ -248,7 +249,7 @@ struct MigrationPlanner {
   }
 }
 
-/// Objects of some entities, with the bytes of their records.
+/// The number of objects of some entities, and the size of their records.
 private struct EntityTally {
   private(set) var counts: [UInt16: Int] = [:]
   private(set) var byteCounts: [UInt16: UInt64] = [:]
@@ -278,7 +279,7 @@ private struct EntityTally {
 }
 
 extension MigrationPlanner {
-  /// The plan of a step that a mapping model does: every object that it reads is written anew.
+  /// The plan of a step with a mapping model: every object that it reads is written again.
   private func plan(_ work: Work, _ mapping: MappingModel, _ tally: EntityTally) -> MigrationPlan.Step {
     let read = mapping.entityMappings.filter { $0.destinationEntityName != nil }.compactMap(\.sourceEntityName)
       .compactMap { work.step.old.codes.entities[$0] }
@@ -295,10 +296,10 @@ extension MigrationPlanner {
 }
 
 extension MigrationPlanner {
-  /// Looks again at a step that handlers or mapping models come before: what the plan could not know is found out now.
+  /// Checks a step after handlers or mapping models, which could not be planned completely.
   ///
-  /// - Parameter session: by the version that the step begins with.
-  /// - Throws: `notInferable`, naming an object that has no value where it needs one.
+  /// - Parameter session: a session with the version before the step.
+  /// - Throws: `notInferable`, with an object that lacks a required value.
   func requirePossible(_ index: Int, _ session: borrowing Session) throws(StoreError) {
     let work = works[index]
     guard work.isUnforeseeable, work.step.mapping == nil, !work.difference.refusals.isEmpty else { return }
@@ -337,7 +338,7 @@ extension MigrationPlan {
 extension MigrationPlan.Step {
   /// The error for a difference that cannot be inferred.
   ///
-  /// - Parameter reasons: the text of several differences; nil is that of this one.
+  /// - Parameter reasons: the text of several differences; nil for that of this one.
   func error(for refusal: ModelDifference.Change, _ reasons: String? = nil) -> StoreError {
     let text = reasons ?? "\(refusal.description) (\(refusal.work.reason ?? ""))"
     return StoreError(
@@ -346,13 +347,13 @@ extension MigrationPlan.Step {
   }
 }
 
-/// What a plan says of a step besides its numbers: unmatched renaming identifiers, what is removed, and another way
-/// where it is refused.
+/// The parts of a step's plan besides its numbers: unmatched renaming identifiers, removals, and an alternative to a
+/// refused step.
 extension MigrationPlanner {
   /// - Parameters:
   ///   - index: the step's number.
-  ///   - counts: objects by the codes of their entities.
-  /// - Throws: `invalidMapping` where objects need an expression that cannot be computed.
+  ///   - counts: the numbers of objects by entity code.
+  /// - Throws: `invalidMapping` if objects need an unsupported expression.
   func annotated(
     _ step: MigrationPlan.Step, _ index: Int, _ counts: [UInt16: Int]
   ) throws(StoreError) -> MigrationPlan.Step {
@@ -374,7 +375,7 @@ extension MigrationPlanner {
     return step
   }
 
-  /// The entities with objects that no entity mapping reads: these go, with all links to them.
+  /// The entities with objects that no entity mapping reads: these are deleted, with all links to them.
   private func removals(
     of model: ManagedObjectModel, _ codes: [String: UInt16], _ counts: [UInt16: Int], leaving mapping: MappingModel
   ) -> [MigrationPlan.Removal] {
@@ -405,8 +406,8 @@ extension MigrationPlanner {
 }
 
 extension MigrationPlan.Chain {
-  /// The shortest chain of versions, each of which can be inferred from the one before, whatever a store holds; nil
-  /// where none leads there.
+  /// The shortest chain of versions with an inferable step between any two, regardless of the store's content; nil if
+  /// there is none.
   init?(from source: ManagedObjectModel, to destination: ManagedObjectModel, through versions: [ManagedObjectModel]) {
     var open: [ManagedObjectModel] = []
     var known: Set<ModelHash> = [source.modelHash, destination.modelHash]

@@ -1,13 +1,13 @@
 import KVCloneCore
 import KVCloneModel
 
-/// Stages and mapping models as edges between versions, and the path that they give.
+/// Stages and mapping models as edges between versions, and the path along them.
 struct MigrationPool {
-  /// A step that a stage or a mapping model, or both, are for.
+  /// A step of a stage or a mapping model, or both.
   struct Edge {
     let from: Int
     let to: Int
-    /// Places in the options: of the custom stage, the lightweight stage and the mapping model.
+    /// Indexes in the options: of the custom stage, the lightweight stage and the mapping model.
     var custom: Int?
     var lightweight: Int?
     var mapping: Int?
@@ -15,9 +15,9 @@ struct MigrationPool {
 
   let versions: MigrationVersions
   let options: MigrationOptions
-  /// One for each pair of versions, in the order in which they are given, stages first.
+  /// One for each pair of versions, in the order of the options, stages first.
   private(set) var edges: [Edge] = []
-  /// Mapping models that do not name two versions, by their places in the options.
+  /// Mapping models that do not name two versions, by their indexes in the options.
   private var open: [Int] = []
 
   /// - Throws: `invalidStage` for stages that name no version, or contradict each other.
@@ -90,8 +90,8 @@ struct MigrationPool {
 
   // MARK: Paths
 
-  /// The edges that lead to the wanted version; or, where none do, those that lead as near to it as the order of
-  /// versions shows.
+  /// The edges on the path to the wanted version; or, if there is none, those that lead nearest to it in the order of
+  /// versions.
   func path() -> [Edge] {
     let all = shortestPaths { _ in true }
     if let whole = all[versions.end] { return whole }
@@ -100,7 +100,7 @@ struct MigrationPool {
     return last.flatMap { near[$0] } ?? []
   }
 
-  /// The paths with the fewest edges from the store's version to each that can be reached.
+  /// The paths with the fewest edges from the store's version to each reachable one.
   private func shortestPaths(_ isAllowed: (Edge) -> Bool) -> [Int: [Edge]] {
     var paths: [Int: [Edge]] = [versions.start: []]
     var waiting = [versions.start]
@@ -117,9 +117,9 @@ struct MigrationPool {
     return paths
   }
 
-  /// The mapping model for a step that no named one is for: one without versions for the only step, or for one that
-  /// cannot be inferred; and there also one that fits, and names a version that there is no more. Core Data does not
-  /// look at the names, and versions are renamed.
+  /// The mapping model for a step without a named one: one without versions for the only step, or for one that cannot
+  /// be inferred; in those cases also one that fits, and names a version that does not exist. Core Data ignores the
+  /// names, and versions are renamed.
   func openMapping(from start: Int, to end: Int, isOnly: Bool) -> Int? {
     if open.isEmpty { return nil }
     let (source, destination) = (versions.model(start), versions.models[end])
@@ -136,11 +136,11 @@ struct MigrationPool {
     }
   }
 
-  // MARK: What is left
+  // MARK: Unused
 
   /// - Parameters:
   ///   - taken: the edges of the path.
-  ///   - mappings: the mapping models that do one of its steps.
+  ///   - mappings: the mapping models of its steps.
   ///   - path: the names of its versions.
   func unused(_ taken: [Edge], mappings: Set<Int>, path: [String]) -> [MigrationPlan.Unused] {
     let way =
@@ -162,7 +162,7 @@ struct MigrationPool {
 }
 
 extension MappingModel {
-  /// Whether the names do not contradict two versions: a name that no version has may be an earlier name of any.
+  /// Whether the names are compatible with two versions: an unknown name may be an earlier name of any.
   func mayLead(from source: Int, to destination: Int, _ versions: MigrationVersions) -> Bool {
     func allows(_ name: String?, _ position: Int, prefersEnd: Bool) -> Bool {
       guard let name, let named = versions.position(named: name, prefersEnd: prefersEnd) else { return true }
@@ -173,12 +173,12 @@ extension MappingModel {
   }
 }
 
-/// The path that uses every mapping model: what `kvclone migrate --mapping` demands.
+/// The path that uses every mapping model, as `kvclone migrate --mapping` requires.
 extension MigrationPool {
-  /// The edges of the path that uses every mapping model. One inferred step at most is missing: before, between or
+  /// The edges of the path that uses every mapping model. At most one inferred step is missing: before, between or
   /// after them.
   ///
-  /// - Throws: `invalidMapping`, naming a mapping model that cannot be used.
+  /// - Throws: `invalidMapping`, with a mapping model that cannot be used.
   func requiredPath() throws(StoreError) -> [Edge] {
     var wanted: [Edge] = []
     for index in options.mappings.indices { wanted.append(try edge(of: index)) }
@@ -198,8 +198,8 @@ extension MigrationPool {
     return try order(of: try runs(of: wanted), first)
   }
 
-  /// The step that a mapping model is for: by the names of its versions; where a version has another name by now, the
-  /// migration's own ends, or the only two versions that it fits.
+  /// The step of a mapping model: by the names of its versions; if a version has been renamed, the migration's own
+  /// ends, or the only two versions that it fits.
   private func edge(of index: Int) throws(StoreError) -> Edge {
     let mapping = options.mappings[index]
     func edge(_ from: Int, _ to: Int) -> Edge {
@@ -238,7 +238,7 @@ extension MigrationPool {
         + "its versions")
   }
 
-  /// Edges that follow each other, as runs.
+  /// Consecutive edges, as runs.
   private func runs(of wanted: [Edge]) throws(StoreError) -> [[Edge]] {
     var runs: [[Edge]] = []
     for edge in wanted where !wanted.contains(where: { $0.to == edge.from }) {
@@ -265,7 +265,7 @@ extension MigrationPool {
         throw unusable(edge, "it begins with the target version, and a path visits no version twice; remove it")
       }
     }
-    /// Inferred steps before, between and after the runs.
+    /// The number of inferred steps before, between and after the runs.
     func gaps(_ order: [[Edge]]) -> Int {
       var position = versions.start
       var count = 0

@@ -1,10 +1,10 @@
 import KVCloneCore
 
-/// What a migration tells while it runs.
+/// The progress and the errors of a running migration.
 final class MigrationRun {
   private let progress: (@Sendable (OperationProgress) -> Void)?
   private let cancellation: Cancellation?
-  /// What collects the reasons of a dry run; nil for a migration.
+  /// Collects the reasons of a dry run; nil for a migration.
   let dryRun: MigrationDryRun?
   var stepCount = 0
   private var step = 0
@@ -20,7 +20,7 @@ final class MigrationRun {
     dryRun?.beginAttempt()
   }
 
-  /// Whether a dry run has found a reason for which the migration fails.
+  /// Whether a dry run has found a reason why the migration fails.
   var hasFailed: Bool { dryRun?.reasons.isEmpty == false }
 
   /// Throws an error of the migration; a dry run collects it and continues.
@@ -37,7 +37,7 @@ final class MigrationRun {
     try advance(by: 0)
   }
 
-  /// Tells that so many objects more were dealt with.
+  /// Reports that so many more objects were processed.
   ///
   /// - Throws: `cancelled`.
   func advance(by count: Int) throws(StoreError) {
@@ -49,22 +49,22 @@ final class MigrationRun {
   }
 }
 
-/// The dry run of a migration: its plan, and the reasons for which it fails.
+/// The dry run of a migration: its plan, and the reasons why it fails.
 final class MigrationDryRun {
-  /// Those of the present attempt.
+  /// Those of the current attempt.
   var reasons = PlanReasons()
   private var estimate = MigrationPlan(steps: [])
-  /// What steps that are done alone have done, by their numbers.
+  /// The results of strides with a single step, by the step's number.
   private var measured: [Int: MigrationTally] = [:]
 
-  /// Forgets what an attempt before found, which met the map's end.
+  /// Discards the results of an attempt that reached the end of the map.
   func beginAttempt() {
     reasons = PlanReasons()
     measured = [:]
   }
 
-  /// Takes the plan that the models and the counts of objects give. Returns whether its first steps can be run: a
-  /// property without values is a reason, and stands in the way of no other.
+  /// Takes the plan from the models and the object counts. Returns whether its first steps can be run: a property
+  /// without values is a reason, and does not prevent finding others.
   func begin(_ plan: MigrationPlan) -> Bool {
     estimate = plan
     for step in plan.steps {
@@ -73,7 +73,7 @@ final class MigrationDryRun {
     return plan.steps.allSatisfy { $0.refusals.allSatisfy(\.isAboutMissingValues) }
   }
 
-  /// Notes what a stride has done.
+  /// Records the results of a stride.
   func note(_ stride: MigrationStride, from before: MigrationTally, to after: MigrationTally) {
     guard stride.steps.count == 1 else { return }
     var done = MigrationTally()
@@ -83,7 +83,7 @@ final class MigrationDryRun {
     measured[stride.first] = done
   }
 
-  /// The plan, with what the migration would report.
+  /// The plan, with the results of the migration's report.
   func plan(_ report: MigrationReport) -> MigrationPlan {
     var plan = estimate
     plan.errors = reasons.issues
@@ -98,7 +98,7 @@ final class MigrationDryRun {
 }
 
 extension MigrationPlan.Step {
-  /// The step with the numbers of a dry run instead of those that the models and the counts of objects give.
+  /// The step with the numbers of a dry run instead of those from the models and the object counts.
   fileprivate func measured(_ done: MigrationTally) -> MigrationPlan.Step {
     var step = self
     step.deletedCount = done.deletedCount

@@ -97,12 +97,12 @@ public struct LightweightMigrationStage: MigrationStage {
 }
 
 extension CustomMigrationStage {
-  /// Errors of storage, and of those who gave up: they are no fault of a handler.
+  /// Errors of storage, and cancellation: they are not caused by a handler.
   private static let passed: Set<StoreError.Kind> = [
     .cancelled, .mapFull, .diskFull, .io, .corrupted, .forked, .closed,
   ]
 
-  /// The error for what a handler threw, or for what it has left.
+  /// The error for what a handler threw, or for the state that it left.
   func failure(_ error: any Error, in phase: OperationProgress.Phase) -> StoreError {
     if let error = error as? StoreError, Self.passed.contains(error.kind) { return error }
     if error is CancellationError {
@@ -119,7 +119,7 @@ extension CustomMigrationStage {
       property: known?.property, object: known?.object, underlyingError: error)
   }
 
-  /// The error for objects that break rules after a handler.
+  /// The error for objects that violate rules after a handler.
   func invalid(_ issues: [ValidationIssue], in phase: OperationProgress.Phase) -> StoreError {
     let more = issues.count > 1 ? " (and \(issues.count - 1) more)" : ""
     return StoreError(

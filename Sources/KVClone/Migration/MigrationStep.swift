@@ -7,7 +7,7 @@ struct MigrationStep {
   let matching: ModelMatching
   let old: StoreCatalog
   let new: StoreCatalog
-  /// What makes the objects of the destination, resolved; nil where it is inferred what becomes of them.
+  /// The mapping model that creates the objects of the destination, resolved; nil for an inferred step.
   let mapping: MappingModel?
 
   /// - Parameter versions: other versions of the model, through which renaming identifiers are followed.
@@ -24,15 +24,15 @@ struct MigrationStep {
     new = try old.migrated(matching)
   }
 
-  /// Codes of the concrete entities that the destination has not.
+  /// Codes of the concrete entities that the destination lacks.
   var removedEntities: Set<UInt16> {
     Set(
       old.model.entities.filter { !$0.isAbstract && matching.laterEntities[$0.name] == nil }
         .compactMap { old.codes.entities[$0.name] })
   }
 
-  /// Root codes of tables whose entities are all gone: they are kept for snapshots as they are. Where one of them goes
-  /// on, under another root or as one, others may be linked to those that go.
+  /// Whether all entities of a root's table are removed: such tables are kept unchanged for snapshots. If one of the
+  /// entities remains, under another root or as one, others may be linked to the deleted objects.
   func isRetired(rootCode: UInt16) -> Bool {
     !new.rootCodes.contains(rootCode)
       && old.model.entities.allSatisfy { entity in
@@ -41,7 +41,7 @@ struct MigrationStep {
       }
   }
 
-  /// Concrete entities that come under another root: their code, and the old and the new root's.
+  /// Concrete entities that get another root: their code, and the old and the new root's.
   var moves: [(entity: UInt16, from: UInt16, to: UInt16)] {
     matching.entities.compactMap { later, earlier in
       guard let code = old.codes.entities[earlier], old.model.entity(named: earlier)?.isAbstract == false,
@@ -53,26 +53,26 @@ struct MigrationStep {
   }
 }
 
-/// What a step did.
+/// The results of a step.
 struct MigrationTally: Equatable {
   var deletedCount = 0
   var movedCount = 0
   var rewrittenCount = 0
-  /// Objects that mapping models have made.
+  /// The number of objects that mapping models have created.
   var createdCount = 0
-  /// Bytes of keys and values that were written, those kept for snapshots included.
+  /// The bytes of written keys and values, including preimages.
   var byteCount: UInt64 = 0
-  /// The snapshot that was made first.
+  /// The snapshot that was created first.
   var snapshot: String?
 }
 
-/// Steps that are done together: each but the first deletes and moves no objects, and each but the last asks for
-/// nothing but that records have other values. So a record is rewritten once, whatever the number of versions.
+/// Steps that are done together: each but the first deletes and moves no objects, and each but the last only changes
+/// values of records. A record is therefore rewritten once, whatever the number of versions.
 struct MigrationStride {
   /// The number of the first step.
   let first: Int
   private(set) var steps: [MigrationStep]
-  /// The stages whose handlers come before the first step and after the last.
+  /// The stages whose handlers run before the first step and after the last.
   let stageBefore: CustomMigrationStage?
   private(set) var stageAfter: CustomMigrationStage?
 
@@ -87,6 +87,6 @@ struct MigrationStride {
     stageAfter = stage
   }
 
-  /// What makes the objects of the destination; steps that have one are alone.
+  /// The mapping model that creates the objects of the destination; such a step is not combined with others.
   var mapping: MappingModel? { steps[0].mapping }
 }

@@ -2,13 +2,13 @@ import KVCloneCore
 import KVCloneModel
 
 /// The versions that a migration may pass through: each content once, in the order of ``MigrationOptions/versions``,
-/// with the store's version before them and the wanted one behind them where they are not among them.
+/// with the store's version before them and the wanted one after them if they are not among them.
 struct MigrationVersions {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
   /// By position.
   private(set) var models: [ManagedObjectModel] = []
-  /// Positions of the store's version and of the wanted one; equal where only what the hash leaves out differs.
+  /// The positions of the store's version and of the wanted one; equal if they differ only in what the hash omits.
   private(set) var start = 0
   private(set) var end = 0
 
@@ -22,7 +22,7 @@ struct MigrationVersions {
     given = versions.map { ($0, $0.modelHash) }
     let (first, last) = (source.modelHash, destination.modelHash)
     if !given.contains(where: { $0.hash == first }) { add(source, first) }
-    // Of two versions with the same content, the last name counts.
+    // Of two versions with equal content, the last name counts.
     for (index, version) in given.enumerated() where !given[(index + 1)...].contains(where: { $0.hash == version.hash })
     {
       add(version.hash == last ? destination : version.model, version.hash)
@@ -41,17 +41,17 @@ struct MigrationVersions {
     position == start ? source.versionIdentifier : models[position].versionIdentifier
   }
 
-  /// The model of a position as a migration meets it: the store's own at its start.
+  /// The model at a position; at the start, the store's own.
   func model(_ position: Int) -> ManagedObjectModel { position == start ? source : models[position] }
 
-  /// Whether some version has this name.
+  /// Whether a version has this name.
   func knows(_ name: String) -> Bool {
     ([source, destination] + given.map(\.model)).contains { $0.versionIdentifier == name }
   }
 
-  /// The position of the version that a mapping model names; nil for a name that no version has.
+  /// The position of the version that a mapping model names; nil for an unknown name.
   ///
-  /// - Parameter prefersEnd: which of the migration's two ends is meant where several versions have the name.
+  /// - Parameter prefersEnd: which of the migration's two ends is meant if several versions have the name.
   func position(named name: String, prefersEnd: Bool) -> Int? {
     let ends = prefersEnd ? [(destination, end), (source, start)] : [(source, start), (destination, end)]
     if let first = ends.first, first.0.versionIdentifier == name { return first.1 }
@@ -61,7 +61,7 @@ struct MigrationVersions {
 
   /// The position of the version that a stage names.
   ///
-  /// - Throws: `invalidStage` where no version is meant, or several.
+  /// - Throws: `invalidStage` if no version matches, or several.
   func position(of version: ManagedObjectModelReference, in stage: any MigrationStage) throws(StoreError) -> Int {
     var found: Set<Int> = []
     for (model, hash) in given + [(source, source.modelHash), (destination, destination.modelHash)]
@@ -84,7 +84,7 @@ struct MigrationVersions {
     return position
   }
 
-  /// Whether a step from one version to another leads towards the wanted one, as far as the order of versions shows.
+  /// Whether a step between two versions leads towards the wanted one, according to the order of versions.
   func leadsTowardsEnd(_ from: Int, _ to: Int) -> Bool {
     start < end ? from < to && to <= end : to < from && to >= end
   }

@@ -2,14 +2,14 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// What objects have, before a step, in a property that becomes mandatory by it, as far as steps alone can have changed
-/// that: a property that all of them have a value in may be mandatory.
+/// The values of objects before a step in a property that becomes required by it, as far as steps alone can have
+/// changed them: if all objects have a value, it may become required.
 enum PropertyOrigin: Equatable {
   /// All have a value, or there are no such objects.
   case everybody
-  /// A step has added it without a default.
+  /// A step has added the property without a default.
   case nobody
-  /// What they have in this property of the version that the store has now.
+  /// The values of this property in the store's current version.
   case stored(entity: String, path: String)
 
   /// - Parameters:
@@ -46,7 +46,7 @@ enum PropertyOrigin: Equatable {
     self = .stored(entity: place.entity, path: place.path)
   }
 
-  /// The attribute, or the element, that one was; nil where nothing was stored of it.
+  /// The earlier attribute or element; nil if nothing was stored of it.
   private static func former(
     _ path: String, _ top: String, _ entity: String, _ matching: ModelMatching
   ) -> (path: String, isOptional: Bool)? {
@@ -56,7 +56,6 @@ enum PropertyOrigin: Equatable {
 }
 
 extension ModelDifference.Change {
-  /// Whether it is refused only because there may be objects without a value: where all have one, there is nothing to
-  /// be done.
+  /// Whether it is refused only because objects without a value may exist: if all have one, there is no work.
   var isAboutMissingValues: Bool { kind == .changed && aspect == "optional" && work.reason != nil }
 }

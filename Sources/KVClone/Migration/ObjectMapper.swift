@@ -10,21 +10,21 @@ struct ObjectMapper: ~Copyable {
     self.session = session
   }
 
-  /// Makes and links all objects, by the old ones, which are still in tables of their own; the session that goes on.
+  /// Creates and links all objects from the old ones, which are still in separate tables; returns the session.
   ///
-  /// - Parameter source: the schema of the version that the objects are of.
+  /// - Parameter source: the schema of the old objects' version.
   consuming func map(
     by model: MappingModel, from source: Schema, _ policies: [String: any EntityMigrationPolicy], _ run: MigrationRun,
     _ tally: inout MigrationTally
   ) throws(StoreError) -> Session {
     let look = session.context.session(StorageTransaction(lookingInto: session.storage), source, commit: session.commit)
-    // Serials that no object had before, of whatever entity: so no old name is ever another object's.
+    // Serials that no object of any entity had before, so that no old name ever refers to another object.
     var next: UInt64 = 1
     for rootCode in source.rootCodes { next = max(next, try session.nextSerial(rootCode: rootCode)) }
     for rootCode in session.schema.rootCodes {
       session.changes.nextSerials[rootCode] = max(next, try session.nextSerial(rootCode: rootCode))
     }
-    // What is there of indexes is the new version's.
+    // Existing indexes are the new version's.
     look.trustFetchIndexes(false)
     let expressions = MappingExpressions(from: source, to: session.schema)
     var manager = MigrationManager(
@@ -93,7 +93,7 @@ struct ObjectMapper: ~Copyable {
     try manager.leaveRedirects(mappings)
   }
 
-  /// Makes what the objects of one entity become.
+  /// Creates the destination objects of one entity mapping.
   private static func create(
     _ manager: inout MigrationManager, _ mapping: EntityMapping, _ policy: any EntityMigrationPolicy,
     _ entity: CompiledEntity, _ run: MigrationRun
@@ -128,7 +128,7 @@ struct ObjectMapper: ~Copyable {
 }
 
 extension MigrationManager {
-  /// Returns how many source objects have become nothing: none of their entity mappings has made an object of them.
+  /// Returns the number of source objects from which no entity mapping has created an object.
   fileprivate borrowing func lostCount(_ source: Schema, _ run: MigrationRun) throws -> Int {
     var count = 0
     for entity in source.entities where !entity.isAbstract {
@@ -146,7 +146,7 @@ extension MigrationManager {
     return count
   }
 
-  /// Leaves word under each old id of the first object that it has become.
+  /// Redirects each old id to the first object created from it.
   fileprivate mutating func leaveRedirects(_ mappings: [EntityMapping]) throws {
     for mapping in mappings {
       for index in 0..<pairCount(mapping) {

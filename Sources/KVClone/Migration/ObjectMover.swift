@@ -2,8 +2,8 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The new ids of objects that come under another root entity, without a map: by the rank that each has among those
-/// that move from one root to one other.
+/// The new ids of objects that get another root entity, without a hash table: by the rank of each among those that move
+/// between the same two roots.
 struct MovedObjects {
   private struct Move {
     let to: UInt16
@@ -15,7 +15,7 @@ struct MovedObjects {
   /// By the old root code.
   private var moves: [UInt16: [Move]] = [:]
 
-  /// - Parameter set: those that move; it does not change any more.
+  /// - Parameter set: the moving objects; it must not change any more.
   mutating func add(_ set: SerialSet, from: UInt16, to: UInt16, first: UInt64) {
     moves[from, default: []].append(Move(to: to, first: first, set: set, ranks: SerialRanks(set)))
   }
@@ -41,13 +41,13 @@ struct ObjectMover: ~Copyable, SessionOwner {
 
   consuming func finish() -> Session { session }
 
-  /// Gives ids under their new root to the objects of entities that have another one in the new version, and tells all
-  /// who refer to them; how many they are. The old ids lead to the new ones from then on.
+  /// Assigns ids under the new root to objects of entities with another root in the new version, and updates all
+  /// references; returns their number. The old ids redirect to the new ones.
   mutating func move(by step: MigrationStep, _ run: MigrationRun) throws(StoreError) -> Int {
     let moves = step.moves
     if moves.isEmpty { return 0 }
     try run.begin(.move)
-    // Before anybody has a new id.
+    // Before any object has a new id.
     var ends: [UInt16: UInt64] = [:]
     for rootCode in session.schema.rootCodes { ends[rootCode] = try session.nextSerial(rootCode: rootCode) }
     let tables = try tablesOfRoots(Set(moves.map(\.to)))
@@ -95,7 +95,7 @@ struct ObjectMover: ~Copyable, SessionOwner {
           try run.advance(by: 0)
         }
         if set.count == 0 { continue }
-        // Above the old root's, too: so no name that an object had before is ever another's.
+        // Above the old root's, too, so that no earlier name ever refers to another object.
         let first = max(try session.nextSerial(rootCode: to), try session.nextSerial(rootCode: from))
         session.changes.nextSerials[to] = first
         _ = try session.reserveSerials(rootCode: to, count: UInt64(set.count))
@@ -106,7 +106,7 @@ struct ObjectMover: ~Copyable, SessionOwner {
     return (moved, count)
   }
 
-  /// Rewrites one object with the new ids of those that it refers to, under its own new one.
+  /// Rewrites one object with the new ids of its targets, under its own new id.
   private mutating func move(_ id: ObjectID, _ moved: MovedObjects, _ tables: [UInt16: StorageTable]) throws(StoreError)
   {
     let newID = moved.newID(of: id)
@@ -158,13 +158,13 @@ struct ObjectMover: ~Copyable, SessionOwner {
     try storage.put(table, key.bytes, record.bytes)
   }
 
-  /// Takes away what an object has under its old id, and leaves word there of the new one.
+  /// Removes an object's data under its old id, and redirects to the new one.
   private mutating func leave(_ id: ObjectID, for newID: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
     let key = ShortKey.object(id)
     try session.storage.delete(entity.table, key.bytes)
     var source: ProvenanceValue?
     if let value = try session.storage.get(session.schema.tables.provenance, key.bytes) {
-      // What cannot be read is left where it is, for `check` to tell.
+      // What cannot be decoded stays, for `check` to report.
       source = try? ProvenanceValue(stored: value, seed: ValueEnvelope.seed(tableCode: .provenance, objectID: id))
     }
     if let source {
@@ -176,7 +176,7 @@ struct ObjectMover: ~Copyable, SessionOwner {
 }
 
 extension RedirectValue {
-  /// Leaves word under an old id of the object that has become of it, if there is none yet.
+  /// Redirects an old id to its new object, if there is no redirect yet.
   static func leave(
     at id: ObjectID, to newID: ObjectID, _ session: inout Session
   ) throws(StoreError) {

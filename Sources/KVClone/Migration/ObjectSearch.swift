@@ -5,7 +5,7 @@ import KVCloneRecords
 
 /// Finds objects of a migration's transaction.
 enum ObjectSearch {
-  /// Objects of an entity for which a predicate is true, by ascending serial.
+  /// Objects of an entity that match a predicate, by ascending serial.
   static func ids(
     _ session: borrowing Session, of entity: CompiledEntity, includesSubentities: Bool = false,
     where predicate: QueryPredicate?, from start: UInt64,
@@ -29,8 +29,8 @@ enum ObjectSearch {
     return ids
   }
 
-  /// An object of an entity, its subentities' left out, that has nothing in an attribute, an element of a composite one
-  /// or a relationship; nil where all have something.
+  /// An object of exactly this entity without a value in an attribute, an element of a composite one or a relationship;
+  /// nil if all have one.
   static func first(
     _ session: borrowing Session, of name: String, without path: String
   ) throws(StoreError) -> ObjectID? {
@@ -44,7 +44,7 @@ enum ObjectSearch {
       if isRelationship {
         if entity.count(path, view) == 0 { found = id }
       } else if try entity.value(named: path, in: view, id: id, schema: schema) == nil {
-        // An element has to be there where its composite is.
+        // A required element must be present only if its composite is.
         if path == top { found = id }
         if path != top, try entity.value(named: top, in: view, id: id, schema: schema) != nil { found = id }
       }
@@ -56,7 +56,7 @@ enum ObjectSearch {
 
 /// Reads the objects of a root's table in batches, between which the transaction may change everything.
 struct ObjectBatches {
-  /// How many objects are looked for at a time.
+  /// The number of objects per batch.
   private static let batchCount = 1024
 
   private let end: UInt64

@@ -5,7 +5,7 @@ import KVCloneRecords
 
 /// Migrates stores to another version of the model, in one write transaction.
 extension ObjectStore {
-  /// Migrates a store that any engine holds.
+  /// Migrates a store with any engine.
   static func migrate(
     _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
     _ options: StoreOptions, _ progress: (@Sendable (OperationProgress) -> Void)? = nil,
@@ -20,10 +20,10 @@ extension ObjectStore {
     }
   }
 
-  /// How often a migration begins anew because another process has finished one meanwhile.
+  /// The number of attempts, if other processes finish migrations at the same time.
   private static var attempts: Int { 5 }
 
-  /// Nil where another process has given the store another version of its model while this one waited for the lock.
+  /// Nil if another process has changed the model's version while this one waited for the lock.
   private static func runMigration(
     _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
     _ options: StoreOptions, _ run: MigrationRun
@@ -70,7 +70,7 @@ extension ObjectStore {
 }
 
 extension MigrationReport {
-  /// There was nothing to be done.
+  /// The report of a migration without work.
   fileprivate init(at model: ManagedObjectModel, after duration: Duration) {
     self.init(versions: [model.versionIdentifier], stages: [], MigrationTally(), duration: duration)
   }

@@ -2,7 +2,7 @@ package import KVCloneCore
 import KVCloneModel
 package import KVCloneRecords
 
-/// Copies of some records, one after the other.
+/// Copies of some records, contiguous.
 private struct RecordBatch {
   /// A batch ends with the record that reaches it.
   static let byteLimit = 1 << 20
@@ -11,7 +11,7 @@ private struct RecordBatch {
   var bytes: [UInt8] = []
 }
 
-/// Rewrites the records of a table as the last of some steps has them.
+/// Rewrites the records of a table to the last version of some steps.
 package struct RecordMigrator: ~Copyable, SessionOwner {
   private var session: Session
 
@@ -21,25 +21,24 @@ package struct RecordMigrator: ~Copyable, SessionOwner {
 
   package consuming func finish() -> Session { session }
 
-  /// How many objects are looked for at a time.
+  /// The number of objects per batch.
   private static var batchCount: Int { 1024 }
 
-  /// Rewrites the records of those entities of a table for which there is something to be done; how many were looked
-  /// at.
+  /// Rewrites the records of affected entities in a table; returns the number of records read.
   ///
-  /// - Parameter chains: by the entity's code.
+  /// - Parameter chains: by entity code.
   mutating func migrate(
     rootCode: UInt16, _ chains: [UInt16: RecordChain], _ run: MigrationRun
   ) throws(StoreError) -> Int {
     guard let table = session.schema.objectTable(rootCode: rootCode) else { return 0 }
     var count = 0
-    // Previous states come in the order of the objects, too.
+    // Preimages are written in the order of the objects, too.
     session.storage.retainCursors(
       in: session.storage.recorder == nil ? [table] : [table, session.schema.tables.preimages])
     defer { session.storage.retainCursors(in: []) }
     var batch = RecordBatch()
     var spare = RecordBuffer()
-    // By number: it is looked at for each record.
+    // An array, because it is accessed for each record.
     var byCode = [RecordChain?](repeating: nil, count: Int(chains.keys.max() ?? 0) + 1)
     for (code, chain) in chains { byCode[Int(code)] = chain }
     var next: ObjectID? = ObjectID(rootCode: rootCode, serial: 0)
@@ -64,14 +63,14 @@ package struct RecordMigrator: ~Copyable, SessionOwner {
     return count
   }
 
-  /// Copies the next records of some entities; where to go on.
+  /// Copies the next records of some entities; returns where to continue.
   private static func gather(
     _ storage: borrowing StorageTransaction, _ schema: Schema, _ table: StorageTable, from start: ObjectID,
     _ isWanted: (UInt16) -> Bool, into batch: inout RecordBatch
   ) throws(StoreError) -> ObjectID? {
     var next: ObjectID?
     var found = RecordBatch()
-    // Taken, so that its memory is used again.
+    // Moved, to reuse its memory.
     swap(&found, &batch)
     found.records.removeAll(keepingCapacity: true)
     found.bytes.removeAll(keepingCapacity: true)
@@ -114,18 +113,18 @@ package struct RecordMigrator: ~Copyable, SessionOwner {
       try session.writeList(session.address(id, relationship.code), ids, relationship, relationship.field)
     }
     guard let commit = changed, let entity = chain.migrations.last?.entity else { return }
-    // The object was changed by nobody.
+    // Keeps the commit: no user changed the object.
     session.scratch.seal(commit: commit, seed: ValueEnvelope.seed(object: id))
     try Self.put(&session.storage, entity.table, id, session.scratch)
     for blob in leftovers.blobs { try session.releaseBlob(blob) }
   }
 
-  /// Writes a record that is in an earlier layout in the present one; no other difference can be told.
+  /// Rewrites a record of an earlier layout in the current one, without other changes.
   ///
   /// - Parameters:
-  ///   - spares: whether a record stays as it is that keeps large values of attributes that are gone: a snapshot may
-  ///     show them elsewhere.
-  ///   - chains: by the entity's code; those that are missing are added.
+  ///   - spares: whether a record stays unchanged that references blobs of removed attributes: a snapshot may still
+  ///     need them.
+  ///   - chains: by entity code; missing ones are added.
   /// - Returns: whether it was written.
   package static func renew(
     _ id: ObjectID, _ session: inout Session, sparingBlobs spares: Bool, _ chains: inout [UInt16: RecordChain],

@@ -2,11 +2,11 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// What a record had that goes elsewhere, or away.
+/// The parts of a record that are moved or removed.
 struct RecordLeftovers {
-  /// Members of relationships that are kept in another place now.
+  /// Members of relationships that are now stored in another place.
   var lists: [(to: CompiledRelationship, from: UInt16, members: Members)] = []
-  /// Large values of attributes that the entity has no more.
+  /// Blobs of attributes that the entity no longer has.
   var blobs: [BlobReference] = []
   /// Values that cannot be converted. The record lacks them.
   var refusals: [StoreError] = []
@@ -18,12 +18,12 @@ struct RecordLeftovers {
   }
 }
 
-/// What a migration does to the records of one layout: what a ``RecordMigration`` says, with all fields found. Made once for as many
-/// records as there are.
+/// The migration of one layout's records: a ``RecordMigration`` with resolved fields. Created once for all of these
+/// records.
 final class RecordProgram {
   private enum Action {
     case convert(from: Int, to: Int, AttributeConversion, path: String)
-    /// Nothing is equal to what all records of the layout have.
+    /// No value of records in the layout has an equal.
     case refuse(AttributeConversion, path: String)
     case set(Int, AttributeValue?)
     case fill(Int, AttributeValue)
@@ -32,15 +32,15 @@ final class RecordProgram {
     case move(from: Int, code: UInt16, wasToMany: Bool, to: CompiledRelationship)
   }
 
-  /// The layout whose records it is for.
+  /// The layout of the records.
   let source: RecordLayout
   private let entity: CompiledEntity
-  /// Nil where the records are in the entity's layout.
+  /// Nil if the records have the entity's layout.
   private let conversion: LayoutConversion?
   private let actions: [Action]
-  /// Whether there is always something to be written.
+  /// Whether the record always has to be written.
   private let isUnconditional: Bool
-  /// Fields of the source whose large values nobody has afterwards.
+  /// Fields of the source whose blobs are no longer referenced.
   private let lostBlobs: [Int]
 
   init(_ migration: RecordMigration, for source: RecordLayout) {
@@ -55,7 +55,7 @@ final class RecordProgram {
     if let conversion {
       let missing = Set(conversion.missing)
       for attribute in entity.attributes {
-        // They are from before it was added.
+        // The records are older than the attribute.
         guard let field = attribute.field, missing.contains(field), let value = attribute.fill else { continue }
         actions.append(.set(field, value))
       }
@@ -63,7 +63,7 @@ final class RecordProgram {
     for step in migration.steps {
       switch step {
       case .convert(let from, let to, let conversion, let path):
-        // A record that was written since by the new layout has it converted already.
+        // A record that was written with the new layout has been converted already.
         guard let field = layout.fieldIndex(ofProperty: to), source.fieldIndex(ofProperty: to) == nil else { continue }
         taken.insert(from)
         if let old = source.fieldIndex(ofProperty: from) {
@@ -102,7 +102,7 @@ final class RecordProgram {
     }
   }
 
-  /// Puts a record into `buffer` as the new version has it; the commit that it is of, or nil where nothing is to be written.
+  /// Converts a record to the new version in `buffer`; returns its commit, or nil if nothing has to be written.
   func run(
     _ view: borrowing RecordView, _ id: ObjectID, _ schema: Schema, into buffer: inout RecordBuffer,
     _ leftovers: inout RecordLeftovers
@@ -123,7 +123,7 @@ final class RecordProgram {
     return view.commit
   }
 
-  /// Whether the record has to be written for it.
+  /// Whether the action requires writing the record.
   private func act(
     _ action: Action, _ view: borrowing RecordView, _ id: ObjectID, _ schema: Schema, _ buffer: inout RecordBuffer,
     _ leftovers: inout RecordLeftovers
@@ -201,10 +201,10 @@ final class RecordProgram {
   }
 }
 
-/// What is done to the records of one entity, one migration after the other.
+/// The migrations of one entity's records, in order.
 package final class RecordChain {
   let migrations: [RecordMigration]
-  /// For each migration one for each layout that turned up: few.
+  /// For each migration, one for each occurring layout: few.
   private var programs: [[RecordProgram]]
 
   init(_ migrations: [RecordMigration]) {
@@ -212,7 +212,7 @@ package final class RecordChain {
     programs = Array(repeating: [], count: migrations.count)
   }
 
-  /// Nothing but an entity's present layout.
+  /// Only converts to an entity's current layout.
   convenience init(layoutOf entity: CompiledEntity) { self.init([RecordMigration(layoutOf: entity)]) }
 
   private func program(_ index: Int, for layout: RecordLayout) -> RecordProgram {
@@ -222,9 +222,9 @@ package final class RecordChain {
     return program
   }
 
-  /// Puts a record into `buffer` as the last version has it; the commit that it is of, or nil where nothing is to be written.
+  /// Converts a record to the last version in `buffer`; returns its commit, or nil if nothing has to be written.
   ///
-  /// - Parameter spare: for what versions in between make of it.
+  /// - Parameter spare: a buffer for intermediate versions.
   func run(
     _ bytes: RawSpan, _ id: ObjectID, _ schema: Schema, into buffer: inout RecordBuffer, _ spare: inout RecordBuffer,
     _ leftovers: inout RecordLeftovers
@@ -236,7 +236,7 @@ package final class RecordChain {
         commit = try program(index, for: view.layout).run(view, id, schema, into: &buffer, &leftovers)
         continue
       }
-      // What a step has made is what the next one finds, as if it had been stored in between.
+      // The output of a step is the input of the next one, as if it had been stored in between.
       swap(&buffer, &spare)
       let program = program(index, for: spare.layout)
       if try program.run(spare.view, id, schema, into: &buffer, &leftovers) == nil { swap(&buffer, &spare) }

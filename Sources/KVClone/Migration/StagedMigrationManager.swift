@@ -6,7 +6,7 @@ import KVCloneRecords
 ///
 /// All reads and writes belong to the one transaction of the migration, with the steps before and after.
 public struct StagedMigrationManager: ~Copyable {
-  /// Objects that are looked for at a time.
+  /// The number of objects per batch.
   private static var batchCount: Int { 1024 }
 
   /// The stage of the running handler.
@@ -20,7 +20,7 @@ public struct StagedMigrationManager: ~Copyable {
     self.run = run
   }
 
-  /// Gives the transaction back.
+  /// Returns the transaction.
   consuming func finish() -> WriteTransaction { writer }
 
   /// Reads objects, with the model version of the handler.

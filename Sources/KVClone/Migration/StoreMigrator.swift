@@ -10,7 +10,7 @@ struct StoreMigrator: ~Copyable {
     self.session = session
   }
 
-  /// Migrates and commits; in a dry run, which ends with the first step that fails, nothing is committed.
+  /// Migrates and commits; a dry run ends with the first step that fails, and commits nothing.
   consuming func migrate(
     by planner: MigrationPlanner, _ migration: MigrationOptions, _ options: StoreOptions, _ run: MigrationRun
   ) throws(StoreError) -> MigrationTally {
@@ -20,7 +20,7 @@ struct StoreMigrator: ~Copyable {
         try snapshots.createAutomatic("migration", userInfo: ["migration": planner.versions.last ?? ""]).info.name
       }
     }
-    // Neither the snapshot's name nor snapshots that are deleted for it count: both depend on the time.
+    // Neither the snapshot's name nor snapshots deleted for it count: both depend on the time.
     let first = session.storage.writtenByteCount
     self = try migrating(by: planner, migration.policies, author: options.author, run, &tally)
     if run.hasFailed { return tally }
@@ -42,14 +42,14 @@ struct StoreMigrator: ~Copyable {
     return tally
   }
 
-  /// Does all steps, with what handlers do before and after them; continues by the last version.
+  /// Performs all steps, with their handlers; returns the migrator with the last version.
   ///
-  /// - Parameter author: who the history says has done what handlers did.
+  /// - Parameter author: the author of the handlers' changes in the history.
   private consuming func migrating(
     by planner: MigrationPlanner, _ policies: [String: any EntityMigrationPolicy], author: String, _ run: MigrationRun,
     _ tally: inout MigrationTally
   ) throws(StoreError) -> StoreMigrator {
-    // What steps do to objects is no change of theirs, and has no history; what handlers do is, and has.
+    // Changes of objects by steps are not recorded in the history; those by handlers are.
     var history = try session.historyStart() == nil ? nil : HistoryRecorder()
     for stride in planner.strides {
       let before = tally
@@ -60,7 +60,7 @@ struct StoreMigrator: ~Copyable {
       try planner.requirePossible(stride.first, session)
       self = try migrating(by: stride, policies, run, &tally)
       run.dryRun?.note(stride, from: before, to: tally)
-      // Later steps would find what this one could not make.
+      // Later steps depend on the failed one.
       if run.hasFailed { break }
       if let stage = stride.stageAfter, let handler = stage.didMigrateHandler {
         self = try running(handler, of: stage, in: .didMigrate, run, &history)
@@ -73,7 +73,7 @@ struct StoreMigrator: ~Copyable {
     return self
   }
 
-  /// Does some steps; continues by the last version of the model.
+  /// Performs some steps; returns the migrator with the last version of the model.
   private consuming func migrating(
     by stride: MigrationStride, _ policies: [String: any EntityMigrationPolicy], _ run: MigrationRun,
     _ tally: inout MigrationTally
@@ -118,7 +118,7 @@ struct StoreMigrator: ~Copyable {
     if let mapping = stride.mapping {
       self = StoreMigrator(try ObjectMapper(session).map(by: mapping, from: source, policies, run, &tally))
     }
-    // What they are made of may be gone, or have other values, with the same expressions.
+    // Their sources may be removed, or have other values, with equal expressions.
     let isOther = !oneSided.isEmpty || tally != before || !session.schema.derivations.isSame(as: source.derivations)
     let isRebuilt = try rebuildDerived(sourcesHaveChanged: isOther)
     session.changes.forget()
@@ -131,9 +131,9 @@ struct StoreMigrator: ~Copyable {
     Set(chains.values.compactMap { $0.last?.entity.rootCode }).sorted()
   }
 
-  /// Rewrites the records that some steps change; how many were looked at.
+  /// Rewrites the records that some steps change; returns the number of records read.
   ///
-  /// - Parameter chains: by the entity's code.
+  /// - Parameter chains: by entity code.
   private mutating func rewriteRecords(
     _ chains: [UInt16: [RecordMigration]], _ run: MigrationRun
   ) throws(StoreError) -> Int {
@@ -149,9 +149,9 @@ struct StoreMigrator: ~Copyable {
 
   // MARK: Handlers
 
-  /// Runs a handler, and has what it changed be as valid as after a commit; continues with it.
+  /// Runs a handler, and validates its changes like a commit; returns the migrator.
   ///
-  /// - Parameter history: where the handlers' changes are noted; nil where the store keeps no history.
+  /// - Parameter history: records the handlers' changes; nil if the store keeps no history.
   private consuming func running(
     _ handler: CustomMigrationStage.Handler, of stage: CustomMigrationStage, in phase: OperationProgress.Phase,
     _ run: MigrationRun, _ history: inout HistoryRecorder?
@@ -162,7 +162,7 @@ struct StoreMigrator: ~Copyable {
     var manager = StagedMigrationManager(WriteTransaction(session), stage, run)
     do { try handler(&manager) } catch { throw stage.failure(error, in: phase) }
     var transaction = manager.finish()
-    // A handler may have gone on where a change had failed half way.
+    // A handler may have caught the error of a failed change.
     if let failure = transaction.session.changes.failure { throw stage.failure(failure, in: phase) }
     do { try transaction.prepareToSave() } catch { throw stage.failure(error, in: phase) }
     var session = transaction.takeSession()
@@ -176,7 +176,7 @@ struct StoreMigrator: ~Copyable {
 
   // MARK: Versions
 
-  /// Goes on by the version that a step leads to: it is written down, and the indexes that it has not are dropped.
+  /// Switches to the version after a step: stores it, and drops the indexes that it lacks.
   private consuming func advanced(to step: MigrationStep) throws(StoreError) -> StoreMigrator {
     guard let number = UInt16(exactly: step.new.number) else {
       throw StoreError(.limitExceeded, "a store can record at most 65,535 versions of its model")
@@ -191,7 +191,7 @@ struct StoreMigrator: ~Copyable {
     return self
   }
 
-  /// The same transaction by the schema of the new version, with tables for entities that are new at the top.
+  /// The same transaction with the schema of the new version, and tables for new root entities.
   private consuming func reopened(by step: MigrationStep) throws(StoreError) -> StoreMigrator {
     let old = session.schema
     let missing = step.new.allRootCodes.filter { old.tables.objects[$0] == nil }
@@ -209,8 +209,8 @@ struct StoreMigrator: ~Copyable {
     return StoreMigrator(session)
   }
 
-  /// Has new objects of entities whose names others had before, under another root, get serials that those never had:
-  /// so an old name is never another object's.
+  /// Makes new objects of entities whose names objects of another root had before use serials that those never had, so
+  /// that an old name never refers to another object.
   private mutating func keepOldNames() throws(StoreError) {
     for number in 1..<session.schema.catalogNumber {
       let then = try session.schema.formerCatalogs.catalog(number, session.storage, session.schema.tables.metadata)
@@ -226,7 +226,7 @@ struct StoreMigrator: ~Copyable {
     }
   }
 
-  /// What is saved for snapshots from here on knows of the lists that the new version has.
+  /// Makes preimages from here on include the lists of the new version.
   private mutating func resumeRecording() throws(StoreError) {
     guard session.storage.recorder != nil else { return }
     let youngest = try Snapshots.youngest(session.storage, session.schema.tables)
@@ -235,10 +235,10 @@ struct StoreMigrator: ~Copyable {
 
   // MARK: Deleting
 
-  /// Deletes the objects of entities that are gone; how many there were.
+  /// Deletes the objects of removed entities; returns their number.
   ///
-  /// Those of a root entity are in tables that nobody reads any more. They are left where they are for as long as a
-  /// snapshot shows them; the others are in tables that go on, and others may be linked to them.
+  /// Those of a removed root entity are in tables that are no longer read, and stay for as long as a snapshot needs
+  /// them; the others are in tables that remain, and other objects may be linked to them.
   private mutating func deleteObjects(removedBy step: MigrationStep, _ run: MigrationRun) throws(StoreError) -> Int {
     let removed = step.removedEntities
     if removed.isEmpty { return 0 }
@@ -261,9 +261,9 @@ struct StoreMigrator: ~Copyable {
 
   // MARK: Constraints
 
-  /// Looks for objects with the same values in indexes of constraints that were just made.
+  /// Checks for objects with equal values in newly created indexes of constraints.
   ///
-  /// - Parameter withDerived: also in those of derived attributes, which were computed anew.
+  /// - Parameter withDerived: also in those of derived attributes, which were recomputed.
   private borrowing func requireUnique(_ made: Set<UInt16>, withDerived: Bool, _ run: MigrationRun)
     throws(StoreError)
   {
@@ -283,7 +283,7 @@ struct StoreMigrator: ~Copyable {
     var last: [UInt8] = []
     var suspects: [ObjectID] = []
     var next: [UInt8]? = prefix
-    // Some at a time: long texts are cut off in an index, so the same key need not be the same value.
+    // In batches: an index truncates long texts, so equal keys need not mean equal values.
     while let start = next {
       suspects.removeAll(keepingCapacity: true)
       next = nil
@@ -326,7 +326,7 @@ struct StoreMigrator: ~Copyable {
 
   // MARK: Derived attributes
 
-  /// Computes the derived attributes, if they are not what they were, or are made of what has changed; whether it did.
+  /// Recomputes the derived attributes if their expressions or their sources have changed; returns whether it did.
   private mutating func rebuildDerived(sourcesHaveChanged: Bool) throws(StoreError) -> Bool {
     let table = session.schema.tables.metadata
     guard let fingerprint = session.schema.derivations.fingerprint else {
@@ -335,7 +335,7 @@ struct StoreMigrator: ~Copyable {
     }
     let isSame = session.hasDerivedValues()
     if isSame, !sourcesHaveChanged { return false }
-    // Nobody has changed the objects: when that was last is what it was.
+    // No user changed the objects: their times stay.
     try session.noteAllDerived(includesTimes: !isSame)
     try session.refreshDerived()
     if isSame { return true }
@@ -352,8 +352,8 @@ extension CompiledEntity {
 }
 
 extension PendingChanges {
-  /// Forgets what the transaction has changed, but for the serials that it has taken: a migration is no change of
-  /// objects, and has nothing validated and no history.
+  /// Discards the transaction's recorded changes, except for the allocated serials: a migration's changes of objects
+  /// are neither validated nor recorded in the history.
   mutating func forget() {
     var fresh = PendingChanges()
     fresh.nextSerials = nextSerials
