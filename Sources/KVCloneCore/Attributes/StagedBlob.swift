@@ -15,9 +15,9 @@ import KVCloneRecords
 /// released, when the store is closed, and when the process ends. Bytes without an object are then deleted by the next
 /// upload, or when the store is opened next.
 public final class StagedBlob: Sendable {
-  /// Where the bytes are.
+  /// The place of the bytes.
   enum Content: Sendable {
-    /// Short values go into the record, and wait here for it.
+    /// A short value, which is stored in the record when it is assigned.
     case inline(Data)
     case blob(PendingBlob)
   }
@@ -26,7 +26,7 @@ public final class StagedBlob: Sendable {
   public let byteCount: UInt64
   let content: Content
   let stagers: Stagers
-  /// Stands for the open store that it belongs to.
+  /// Identifies the open store that it belongs to.
   let floor: SerialHighWaterMark
 
   init(_ content: Content, byteCount: UInt64, _ store: ObjectStore) {
@@ -41,12 +41,12 @@ public final class StagedBlob: Sendable {
   }
 }
 
-/// An upload's blob.
+/// The blob of a staged upload.
 struct PendingBlob: Sendable {
   let serial: UInt64
-  /// The byte of the side file that stands for the upload.
+  /// The byte of `stagers.lock` that the upload has locked.
   let stager: UInt16
-  /// Known when all bytes are there.
+  /// Set when all bytes are stored.
   var info: BlobInfo
 }
 
@@ -86,29 +86,28 @@ public struct BlobUploader: ~Copyable {
   }
 }
 
-/// One upload on its way: the bytes that are not written yet, and what is known of the others.
+/// A staged upload in progress: the buffered bytes, and the state of the written ones.
 final class StagingUpload {
-  /// Chunks that are written at a time: few enough to be held in memory, enough that a commit does not cost more than the
-  /// bytes.
+  /// The number of chunks per transaction: few enough for memory, enough that commits do not dominate the cost.
   static let chunksPerTransaction = 4
 
   private(set) var byteCount: UInt64 = 0
-  /// Chunks in memory, each with room for its checksum; all but the last are full.
+  /// The buffered chunks, each with space for its checksum; all but the last are full.
   private(set) var chunks: [[UInt8]] = []
-  /// Chunks that are in the store.
+  /// The number of chunks in the store.
   private(set) var writtenCount: UInt32 = 0
-  /// Known once something was written.
+  /// Set after the first write.
   var blob: PendingBlob?
-  /// The first failure: data with a hole is never used.
+  /// The first failure: data with a gap is never used.
   var failure: (any Error)?
   private var digest = XXH64Stream(seed: 0)
 
   private static let fullLength = FormatLimits.envelopeLength + FormatLimits.blobChunkLength
 
-  /// Whether the chunks should be written now.
+  /// Whether the buffered chunks should be written now.
   var isFull: Bool { chunks.count == Self.chunksPerTransaction && chunks.last?.count == Self.fullLength }
 
-  /// Takes bytes up to the end of the buffer; how many.
+  /// Copies bytes until the buffer is full; returns their number.
   func take(_ bytes: UnsafeRawBufferPointer, from offset: Int) -> Int {
     var position = offset
     while position < bytes.count, !isFull {
@@ -124,20 +123,20 @@ final class StagingUpload {
     return position - offset
   }
 
-  /// The chunks in memory are in the store.
+  /// Records that the buffered chunks are written.
   func noteWritten(_ blob: PendingBlob) {
     self.blob = blob
     writtenCount += UInt32(chunks.count)
     chunks.removeAll()
   }
 
-  /// Everything, where it is short enough to stay in memory; nil otherwise.
+  /// All bytes, if they are few enough to stay in memory; nil otherwise.
   var inlineData: Data? {
     guard blob == nil, byteCount <= UInt64(FormatLimits.inlineBlobLimit) else { return nil }
     return Data((chunks.first ?? []).dropFirst(FormatLimits.envelopeLength))
   }
 
-  /// What the blob's description will say when the data becomes a value.
+  /// The blob's description once the data becomes a value.
   func completeInfo() -> BlobInfo {
     BlobInfo(chunkCount: writtenCount, referenceCount: 1, byteCount: byteCount, digest: digest.finalize())
   }

@@ -1,7 +1,7 @@
 package import KVCloneRecords
 
-/// The two tables of blobs. A blob is immutable: content in chunks of `FormatLimits.blobChunkLength` bytes (the last one may be
-/// shorter), and a description with the number of its referrers; both go with the last referrer.
+/// The two tables of blobs. A blob is immutable: content in chunks of `FormatLimits.blobChunkLength` bytes (the last
+/// one may be shorter), and a description with its reference count; both are deleted with the last reference.
 package struct BlobTables: Hashable, Sendable {
   package let blobs: StorageTable
   package let blobinfo: StorageTable
@@ -30,9 +30,9 @@ package struct BlobTables: Hashable, Sendable {
   }
 }
 
-/// Reading blobs and counting their referrers.
+/// Reads blobs and counts their references.
 extension StorageTransaction {
-  /// The blob's description; nil where there is no such blob.
+  /// The blob's description; nil if it does not exist.
   package borrowing func blobInfo(_ tables: BlobTables, _ serial: UInt64) throws(StoreError) -> BlobInfo? {
     let key = ShortKey.blobInfo(serial)
     guard let value = try get(tables.blobinfo, key.bytes) else { return nil }
@@ -43,17 +43,16 @@ extension StorageTransaction {
     }
   }
 
-  /// The description of a blob that has to exist.
+  /// The description of a blob; throws if it does not exist.
   package borrowing func existingBlobInfo(_ tables: BlobTables, _ serial: UInt64) throws(StoreError) -> BlobInfo {
     guard let info = try blobInfo(tables, serial) else { throw tables.missing(serial) }
     return info
   }
 
-  /// Hands over the blob's bytes in their order, in pieces of at most a chunk, each verified and borrowed: a piece dies with
-  /// the call.
+  /// Passes the blob's bytes to `body` in order, in parts of at most a chunk, each verified and valid during the call.
   ///
-  /// - Parameter range: The bytes wanted; all where it is nil.
-  /// - Throws: `objectNotFound`, `invalidIndex` for a range beyond the end, `damaged`, and what `body` throws.
+  /// - Parameter range: The wanted bytes; nil for all.
+  /// - Throws: `objectNotFound`, `invalidIndex` for a range beyond the end, `damaged`, and errors of `body`.
   borrowing func readBlob(
     _ tables: BlobTables, _ serial: UInt64, range: Range<UInt64>? = nil, _ body: (RawSpan) throws -> Void
   ) throws {
@@ -76,7 +75,7 @@ extension StorageTransaction {
     }
   }
 
-  /// The bytes of one chunk, verified.
+  /// The verified bytes of one chunk.
   @_lifetime(borrow self)
   package borrowing func blobChunk(_ tables: BlobTables, _ serial: UInt64, _ number: UInt32, _ info: BlobInfo)
     throws(StoreError) -> RawSpan
@@ -95,7 +94,7 @@ extension StorageTransaction {
     }
   }
 
-  /// Counts further referrers.
+  /// Adds references.
   package mutating func addReferences(_ tables: BlobTables, _ serial: UInt64, count: UInt64 = 1) throws(StoreError) {
     guard count > 0 else { return }
     var info = try existingBlobInfo(tables, serial)
@@ -105,24 +104,24 @@ extension StorageTransaction {
     try store(tables, serial, info)
   }
 
-  /// Counts further referrers of many blobs; ascending serials touch each page once.
+  /// Adds references to many blobs; ascending serials modify each page once.
   package mutating func addReferences(_ tables: BlobTables, _ counts: [(serial: UInt64, count: UInt64)])
     throws(StoreError)
   {
     for (serial, count) in counts { try addReferences(tables, serial, count: count) }
   }
 
-  /// Deletes all chunks that are there: what `blobinfo` says of them does not matter.
+  /// Deletes all existing chunks, regardless of the description.
   package mutating func deleteBlobChunks(_ tables: BlobTables, _ serial: UInt64) throws(StoreError) {
     var limit = Int.max
     _ = try deleteBlobChunks(tables, serial, limit: &limit)
   }
 
-  /// Deletes at most `limit` chunks of those that are there, and takes them off the limit; whether none is left.
+  /// Deletes at most `limit` existing chunks, and subtracts them from the limit; returns whether none is left.
   mutating func deleteBlobChunks(_ tables: BlobTables, _ serial: UInt64, limit: inout Int) throws(StoreError) -> Bool {
     let start = ShortKey.blobChunk(serial, chunk: 0)
     while true {
-      // One at a time: a chunk's value has pages of its own, next to which a seek costs nothing.
+      // One by one: a chunk is on overflow pages, compared to which a seek is free.
       guard let found = try firstChunk(tables, atOrAfter: start), found.number == serial else { return true }
       guard limit > 0 else { return false }
       limit -= 1
@@ -151,9 +150,9 @@ extension StorageTransaction {
 }
 
 extension StorageTransaction {
-  /// Returns every rule of blobs that this one breaks, with the chunks in which the problems are.
+  /// Returns all problems of a blob, with the chunks in which they are.
   ///
-  /// - Parameter readData: Whether to read and verify the bytes too, and not only which chunks exist.
+  /// - Parameter readData: Whether to read and verify the bytes too, instead of only checking which chunks exist.
   /// - Throws: Errors of the engine. Corruption is returned, not thrown.
   package borrowing func findProblems(_ tables: BlobTables, _ serial: UInt64, readData: Bool) throws(StoreError)
     -> [BlobProblem]
@@ -167,7 +166,7 @@ extension StorageTransaction {
     }
   }
 
-  /// The same of a blob that may be described elsewhere.
+  /// Checks a blob whose description may be stored elsewhere.
   package borrowing func findProblems(_ tables: BlobTables, _ serial: UInt64, _ info: BlobInfo, readData: Bool)
     throws(StoreError) -> [BlobProblem]
   {
@@ -175,8 +174,8 @@ extension StorageTransaction {
     return try checkChunks(tables, serial, info, readData: readData)
   }
 
-  /// The chunks that are there are those that have to be, and, where `readData` asks for it, have the bytes that they
-  /// had. One scan: an engine that reads files keeps no more than a chunk of it.
+  /// Checks that exactly the required chunks exist, and, with `readData`, that their bytes are intact. One scan: an
+  /// engine that reads files keeps no more than a chunk of it.
   private borrowing func checkChunks(
     _ tables: BlobTables, _ serial: UInt64, _ info: BlobInfo, readData: Bool
   ) throws(StoreError) -> [BlobProblem] {
@@ -224,10 +223,10 @@ extension StorageTransaction {
   }
 }
 
-/// A rule that a blob breaks.
+/// A problem of a blob.
 package struct BlobProblem {
   package let message: String
-  /// The chunk that breaks it, where it is one.
+  /// The affected chunk, if it is a single one.
   package var chunk: UInt32?
 }
 

@@ -9,14 +9,14 @@ import KVCloneRecords
 ///
 /// A writer belongs to the closure that receives it and is invalid afterwards.
 public struct BlobWriter: ~Copyable {
-  /// The transaction that is being written to; it outlives the writer, which exists only inside `writeBlob`.
+  /// The transaction; it outlives the writer, which exists only inside `writeBlob`.
   private let storage: UnsafeMutablePointer<StorageTransaction>
   private let tables: BlobTables
   private let serial: UInt64
   private var buffer: [UInt8]
   private var digest = XXH64Stream(seed: 0)
   private var chunkCount: UInt32 = 0
-  /// The first failure; a caller that catches it cannot finish a value with a hole.
+  /// The first failure; a caller that catches it cannot complete a value with a gap.
   private var failure: StoreError?
 
   /// The number of bytes appended so far.
@@ -74,7 +74,7 @@ public struct BlobWriter: ~Copyable {
     buffer.reserveCapacity(FormatLimits.envelopeLength + FormatLimits.blobChunkLength)
   }
 
-  /// Writes what is left and the description.
+  /// Writes the last chunk and the description.
   mutating func finish() throws(StoreError) -> BlobInfo {
     if let failure { throw failure }
     if buffer.count > FormatLimits.envelopeLength { try flush() }
@@ -86,10 +86,10 @@ public struct BlobWriter: ~Copyable {
 }
 
 extension StorageTransaction {
-  /// Writes a new blob with one referrer.
+  /// Writes a new blob with one reference.
   ///
-  /// - Parameter serial: Above every serial that a blob was ever given: chunks are appended to the table.
-  /// - Throws: what `body` or the engine throws. Nothing of the blob remains then, if the engine still works.
+  /// - Parameter serial: A serial above all that were ever assigned to blobs: chunks are appended to the table.
+  /// - Throws: errors of `body` and the engine. Nothing of the blob remains then, if the engine still works.
   mutating func writeBlob(
     _ tables: BlobTables, serial: UInt64, _ body: (inout BlobWriter) throws -> Void
   ) throws -> BlobInfo {
@@ -103,7 +103,8 @@ extension StorageTransaction {
       do {
         try deleteBlobChunks(tables, serial)
       } catch {
-        // An engine that failed before says more by its first error; a caller's own error must not hide chunks that remain.
+        // After a failure of the engine, the first error is more informative; an error of the caller must not hide that
+        // chunks remain.
         throw failure is StoreError ? failure : error
       }
       throw failure

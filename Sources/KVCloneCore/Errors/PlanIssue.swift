@@ -32,7 +32,7 @@ public struct PlanIssue: KVCloneError, Hashable {
 
 /// Collects the errors that a dry run finds.
 package final class PlanReasons {
-  /// Reasons that are kept in full.
+  /// The number of reasons that are kept in full.
   package static let limit = 100
 
   package private(set) var issues: [PlanIssue] = []
@@ -63,7 +63,7 @@ package final class PlanReasons {
 }
 
 extension StoreError.Kind {
-  /// Whether what the store holds, or the space for it, is why an operation fails.
+  /// Whether the store's content, or its space, is the reason for the failure.
   fileprivate var isReasonOfPlan: Bool {
     switch self {
     case .limitExceeded, .diskFull, .mappingRequired, .notConvertible, .notUnique, .invalidMapping, .stageFailed,

@@ -1,12 +1,12 @@
 package import KVCloneLMDB
 
-/// Runs calls of the LMDB layer and turns its errors into the store's.
+/// Runs calls of the LMDB layer and converts its errors.
 package func storeErrors<R: ~Copyable>(_ body: () throws(LMDBError) -> R) throws(StoreError) -> R {
   do throws(LMDBError) { return try body() } catch { throw StoreError(error) }
 }
 
 extension StoreError {
-  /// The store's word for an error of the LMDB layer.
+  /// Converts an error of the LMDB layer.
   package init(_ error: LMDBError) {
     let kind: Kind =
       switch error {
@@ -28,7 +28,7 @@ extension StoreError {
       case .destination: .io
       case .insideStore: .invalidDestination
       case .corrupted, .pageFull: .corrupted
-      // A commit that turned out to exist has the same kind: after `io`, a caller repeats the write.
+      // A commit that turned out to exist has the same kind: after `io`, a caller would repeat the write.
       case .commitFailed(.unknown, _), .commitFailed(.committed, _): .commitOutcomeUnknown
       case .invalidStore, .emptyFile, .symlink, .notRegularFile, .wrongOwner, .wrongMode, .hardLinked,
         .networkFileSystem,

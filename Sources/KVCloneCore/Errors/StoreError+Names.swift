@@ -1,10 +1,10 @@
 package import KVCloneModel
 
 extension ManagedObjectModel {
-  /// How many entities an error lists.
+  /// The maximum number of entities in an error.
   private static let listedEntityCount = 12
 
-  /// The error for a name that is no entity of the model, with the names that are.
+  /// The error for an unknown entity name, with the known names.
   package func unknownEntity(_ name: String) -> StoreError {
     let names = entities.map(\.name).sorted()
     let listed = names.prefix(Self.listedEntityCount).joined(separator: ", ")

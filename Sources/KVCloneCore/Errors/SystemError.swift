@@ -6,7 +6,7 @@ package struct SystemError {
   /// The `errno` value.
   package let code: Int32
 
-  /// - Parameter error: what a call of Foundation threw; nil where no `errno` value is known.
+  /// - Parameter error: an error of Foundation; nil if it contains no `errno` value.
   package init?(_ error: any Error) {
     let outer = error as NSError
     let system =

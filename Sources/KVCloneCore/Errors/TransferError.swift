@@ -75,7 +75,7 @@ public struct TransferError: KVCloneError, Hashable {
   /// The message without line and outcome.
   package let reason: String
 
-  /// The same error at the place and with the outcome that only the caller knows.
+  /// Adds the line and the outcome, which only the caller knows.
   package func completed(line: Int?, object: String?, committedCount: Int) -> TransferError {
     let outcome =
       committedCount == 0

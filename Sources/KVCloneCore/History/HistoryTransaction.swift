@@ -115,7 +115,7 @@ public enum HistoryChange: Sendable, Hashable {
   }
 }
 
-/// What reads a transaction's changes later, from any thread.
+/// Reads a transaction's changes later, from any thread.
 struct HistorySource: Sendable {
   let engine: any StorageEngine
   let schema: Schema

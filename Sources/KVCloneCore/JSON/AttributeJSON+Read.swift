@@ -2,7 +2,7 @@ import Foundation
 package import KVCloneModel
 
 extension AttributeJSON {
-  /// Why a JSON value is no value of an attribute.
+  /// Why a JSON value is not valid for an attribute.
   package struct Refusal: Error, Sendable {
     package let kind: TransferError.Kind
     /// `attribute`, or `composite.element`.
@@ -10,11 +10,11 @@ extension AttributeJSON {
     package let reason: String
   }
 
-  /// Attributes as a line gives them.
+  /// The attributes of a line.
   package struct Attributes: Sendable {
     /// The values. An explicit null replaces the default of the attribute.
     package var values: [String: AttributeValue?] = [:]
-    /// Attributes whose bytes are in a file.
+    /// Attributes whose bytes are in files.
     package var files: [FileValue] = []
 
     package init() {}
@@ -27,7 +27,7 @@ extension AttributeJSON {
     package let size: UInt64?
   }
 
-  /// Reads one attribute's value into `attributes`.
+  /// Adds one attribute's value to `attributes`.
   package static func read(
     _ json: JSONValue, for attribute: AttributeDescription, into attributes: inout Attributes
   ) throws(Refusal) {
@@ -36,14 +36,14 @@ extension AttributeJSON {
     if value != nil || attributes.files.count == fileCount { attributes.values[attribute.name] = .some(value) }
   }
 
-  /// Returns one attribute's value; nil for null, and where a file has the bytes, which is then added to `files`.
+  /// Returns one attribute's value; nil for null, and for bytes in a file, which is then added to `files`.
   package static func value(
     _ json: JSONValue, for attribute: AttributeDescription, files: inout [FileValue]
   ) throws(Refusal) -> AttributeValue? {
     json == .null ? nil : try value(json, attribute, path: attribute.name, files: &files)
   }
 
-  /// The value; nil for null, and where a file has the bytes.
+  /// The value; nil for null, and for bytes in a file.
   private static func value(
     _ json: JSONValue, _ attribute: AttributeDescription, path: String, files: inout [FileValue]
   ) throws(Refusal) -> AttributeValue? {

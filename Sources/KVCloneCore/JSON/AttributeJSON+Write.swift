@@ -1,11 +1,11 @@
 import Foundation
 package import KVCloneModel
 
-/// How the value of an attribute is written as JSON, and read back: the table in the article on NDJSON.
+/// The JSON encoding of attribute values: the table in the article on NDJSON.
 package enum AttributeJSON {}
 
 extension AttributeJSON {
-  /// Writes a value whose bytes are at hand; of a stored blob, only the size is.
+  /// Writes a value with its bytes in memory; for a stored blob, only its size.
   package static func write(_ value: AttributeValue, to writer: inout JSONWriter) {
     switch value {
     case .integer(let value): writer.integer(value)
@@ -45,7 +45,7 @@ extension AttributeJSON {
     }
   }
 
-  /// The order of names in the text: by bytes, which is the same everywhere.
+  /// Orders names in the text by bytes, independent of the locale.
   package static func utf8Precedes(_ left: String, _ right: String) -> Bool {
     left.utf8.lexicographicallyPrecedes(right.utf8)
   }

@@ -1,11 +1,11 @@
-/// Encodes bytes that arrive in pieces as one base64 text (RFC 4648, padded), because a blob is never in memory whole.
+/// Encodes bytes incrementally as one base64 text (RFC 4648, padded), because a blob is never completely in memory.
 package struct Base64Encoder {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
   private var carry: UInt32 = 0
   private var carriedCount = 0
 
-  /// Encodes what is complete, and remembers up to two bytes.
+  /// Encodes complete groups, and buffers up to two bytes.
   mutating func append(_ bytes: UnsafeRawBufferPointer, to text: inout [UInt8]) {
     text.reserveCapacity(text.count + bytes.count / 3 * 4 + 8)
     let alphabet = Base64Encoder.alphabet
@@ -22,7 +22,7 @@ package struct Base64Encoder {
     }
   }
 
-  /// Encodes the rest.
+  /// Encodes the buffered bytes.
   mutating func finish(into text: inout [UInt8]) {
     guard carriedCount > 0 else { return }
     let bits = carry << UInt32(8 * (3 - carriedCount))

@@ -1,8 +1,8 @@
 import KVCloneModel
 
-/// Names in error messages that come from a file.
+/// Names from a file in error messages.
 package enum ErrorText {
-  /// A name from the text as errors show it: whole, if a model could have it.
+  /// Returns a name as shown in errors: complete if it is valid in a model.
   package static func shown(_ name: String) -> String {
     name.utf8.count <= ModelLimits.nameBytes ? name : "\(String(name.unicodeScalars.prefix(40)))…"
   }

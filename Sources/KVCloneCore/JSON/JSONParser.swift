@@ -1,19 +1,19 @@
-/// Reads one JSON document (RFC 8259) from UTF-8 bytes: strict, exact, and without a trap whatever the bytes are.
+/// Parses one JSON document (RFC 8259) from UTF-8 bytes: strict, exact, and without a trap for any bytes.
 package struct JSONParser: ~Escapable {
-  /// Nested arrays and objects; a limit, because reading them recurses.
+  /// The maximum nesting of arrays and objects, because parsing recurses.
   package static var depthLimit: Int { 64 }
-  /// Objects with more members than this look their names up in a set.
+  /// Objects with more members than this check their names in a set.
   private static var linearLimit: Int { 16 }
 
   private let bytes: Span<UInt8>
   package var position: Int
   private var depth = 0
-  /// Values that may still be read: each takes memory, also one that takes two bytes to write.
+  /// The number of values that may still be parsed: each takes memory, even one of two bytes.
   private var valuesLeft: Int
 
   /// - Parameters:
-  ///   - position: where reading begins.
-  ///   - valueLimit: how many values the document may have.
+  ///   - position: the start of the document.
+  ///   - valueLimit: the maximum number of values.
   @_lifetime(copy bytes)
   package init(_ bytes: Span<UInt8>, from position: Int = 0, valueLimit: Int = .max) {
     self.bytes = bytes
@@ -21,13 +21,13 @@ package struct JSONParser: ~Escapable {
     valuesLeft = valueLimit
   }
 
-  /// Reads the bytes as exactly one document.
+  /// Parses the bytes as exactly one document.
   package static func parse(_ bytes: Span<UInt8>) throws(JSONError) -> JSONValue {
     var parser = JSONParser(bytes)
     return try parser.document()
   }
 
-  /// Reads a string as exactly one document.
+  /// Parses a string as exactly one document.
   package static func parse(_ text: String) throws(JSONError) -> JSONValue {
     let bytes = Array(text.utf8)
     return try parse(bytes.span)
@@ -39,7 +39,7 @@ package struct JSONParser: ~Escapable {
     return result
   }
 
-  /// Nothing but space may be left.
+  /// Checks that only white space is left.
   package mutating func end() throws(JSONError) {
     skipSpace()
     if position < bytes.count { throw failure(.trailingBytes) }
@@ -58,7 +58,7 @@ package struct JSONParser: ~Escapable {
     }
   }
 
-  /// The next byte that is not space, without taking it.
+  /// Returns the next byte that is not white space, without consuming it.
   package mutating func next() throws(JSONError) -> UInt8 {
     skipSpace()
     guard position < bytes.count else { throw failure(.unexpectedEnd) }
@@ -94,7 +94,7 @@ package struct JSONParser: ~Escapable {
     }
   }
 
-  /// Takes the byte that begins an array or object; false where it is empty, and its end is taken too.
+  /// Consumes the start of an array or object; returns false for an empty one, whose end is consumed too.
   package mutating func begin(_ end: UInt8) throws(JSONError) -> Bool {
     if depth == JSONParser.depthLimit { throw failure(.tooDeep) }
     depth += 1
@@ -105,7 +105,7 @@ package struct JSONParser: ~Escapable {
     return false
   }
 
-  /// Takes what stands behind an element or member; false at the end.
+  /// Consumes the separator after an element or member; returns false at the end.
   package mutating func hasMore(_ end: UInt8) throws(JSONError) -> Bool {
     switch try next() {
     case UInt8(ascii: ","):
@@ -137,9 +137,9 @@ package struct JSONParser: ~Escapable {
     return result
   }
 
-  /// Takes a member's name and what divides it from the value.
+  /// Consumes a member's name and the colon.
   ///
-  /// - Parameter names: those of the members before it, once they are many.
+  /// - Parameter names: the names of the previous members, once there are many.
   package mutating func memberName(after object: JSONObject, _ names: inout Set<String>) throws(JSONError) -> String {
     guard try next() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
     let name = try string()
@@ -155,7 +155,7 @@ package struct JSONParser: ~Escapable {
 // MARK: - Strings
 
 extension JSONParser {
-  /// Reads a string from its opening quote on. Most have no escape, and are copied in one piece.
+  /// Parses a string from its opening quote on. Most have no escapes, and are copied at once.
   private mutating func string() throws(JSONError) -> String {
     position += 1
     let start = position
@@ -173,7 +173,7 @@ extension JSONParser {
     throw failure(.unexpectedEnd)
   }
 
-  /// Takes a string without looking at what is in it: who reads it afterwards will.
+  /// Skips a string without checking its content, which a later parse checks.
   package mutating func skipString() throws(JSONError) {
     position += 1
     while position < bytes.count {
@@ -232,7 +232,7 @@ extension JSONParser {
     }
   }
 
-  /// `\uXXXX`, or two of them for a scalar above U+FFFF. A surrogate alone is no text.
+  /// Parses `\uXXXX`, or two of them for a scalar above U+FFFF. Rejects an unpaired surrogate.
   private mutating func escapedScalar() throws(JSONError) -> Unicode.Scalar {
     let first = try fourHexDigits()
     if let scalar = Unicode.Scalar(first) { return scalar }
@@ -271,7 +271,7 @@ extension JSONParser {
 // MARK: - Numbers
 
 extension JSONParser {
-  /// Takes digits; there must be one at least.
+  /// Consumes digits; throws if there is none.
   private mutating func digits() throws(JSONError) {
     let start = position
     while position < bytes.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[position]) { position += 1 }
@@ -308,7 +308,7 @@ extension JSONParser {
 
   /// The digits as a 64-bit integer; nil if it does not fit, or is −0.
   private func integer(_ range: Range<Int>, isNegative: Bool) -> Int64? {
-    // Counted downwards, because Int64 reaches further below zero than above it.
+    // Counted downwards, because Int64 has one more negative value.
     var result: Int64 = 0
     for index in range {
       let (product, overflow) = result.multipliedReportingOverflow(by: 10)

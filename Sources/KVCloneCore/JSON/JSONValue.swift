@@ -1,4 +1,4 @@
-/// One JSON value as it was written: integers that fit 64 bits stay integers, so that no digit is lost on the way.
+/// A JSON value as written: integers that fit 64 bits stay integers, so that no digit is lost.
 package enum JSONValue: Sendable, Equatable {
   case null
   case boolean(Bool)
@@ -9,7 +9,7 @@ package enum JSONValue: Sendable, Equatable {
   case array([JSONValue])
   case object(JSONObject)
 
-  /// What to call such a value in an error, without showing it.
+  /// The kind of value in an error, without showing it.
   package var kind: String {
     switch self {
     case .null: "null"
@@ -23,7 +23,7 @@ package enum JSONValue: Sendable, Equatable {
   }
 }
 
-/// The members of a JSON object in their order; names are unique (the parser refuses others).
+/// The members of a JSON object in order; names are unique (the parser rejects duplicates).
 package struct JSONObject: Sendable, Equatable {
   package struct Member: Sendable, Equatable {
     package let name: String
@@ -34,18 +34,18 @@ package struct JSONObject: Sendable, Equatable {
 
   package init() {}
 
-  /// The value with that name. Linear: objects of a line are small, and large ones are walked, not searched.
+  /// The value with this name. Linear: objects of a line are small, and large ones are iterated.
   package subscript(name: String) -> JSONValue? {
     members.first { $0.name == name }?.value
   }
 
-  /// The caller has made sure that the name is new.
+  /// - Precondition: the name is new.
   package mutating func append(_ name: String, _ value: JSONValue) {
     members.append(Member(name: name, value: value))
   }
 }
 
-/// Why bytes are not the JSON that was expected.
+/// Why bytes are not valid JSON.
 package struct JSONError: Error, Sendable, Equatable {
   package enum Kind: String, Sendable {
     case unexpectedEnd, unexpectedByte, invalidUTF8, invalidEscape, controlCharacter, invalidNumber
@@ -53,7 +53,7 @@ package struct JSONError: Error, Sendable, Equatable {
   }
 
   package let kind: Kind
-  /// The byte at which reading stopped, counted from 1 at the beginning of the document.
+  /// The position of the error in bytes, counted from 1 at the beginning of the document.
   package let column: Int
 
   package init(kind: Kind, column: Int) {
@@ -61,7 +61,7 @@ package struct JSONError: Error, Sendable, Equatable {
     self.column = column
   }
 
-  /// One clause without the offending text, which may be a user's value.
+  /// One clause without the invalid text, which may be a user's value.
   package var reason: String {
     switch kind {
     case .unexpectedEnd: "the JSON ends too early"

@@ -1,4 +1,4 @@
-/// Writes JSON into a byte buffer; the commas are its own business.
+/// Writes JSON into a byte buffer, and inserts the commas.
 package struct JSONWriter: Sendable {
   package private(set) var bytes: [UInt8] = []
   private var needsComma = false
@@ -7,12 +7,12 @@ package struct JSONWriter: Sendable {
 
   package var text: String { String(decoding: bytes, as: UTF8.self) }
 
-  /// Forgets what was written and keeps the memory and the place in the document: the caller has passed the bytes on.
+  /// Clears the buffer, but keeps its memory and the position in the document: the caller has passed the bytes on.
   package mutating func removeWritten() {
     bytes.removeAll(keepingCapacity: true)
   }
 
-  /// Ends a line; the next value starts a document of its own.
+  /// Ends a line; the next value starts a new document.
   package mutating func newLine() {
     bytes.append(0x0A)
     needsComma = false
@@ -58,21 +58,21 @@ package struct JSONWriter: Sendable {
 
   package mutating func integer(_ value: some BinaryInteger) { raw(String(value)) }
 
-  /// The shortest number that reads back equal; JSON has none for NaN and the infinities, which become strings.
+  /// Writes the shortest number that parses to an equal one; NaN and the infinities, which JSON lacks, become strings.
   package mutating func double(_ value: Double) {
     if value.isFinite { raw(JSONWriter.shortest(value.description)) } else { raw(JSONWriter.name(nonFinite: value)) }
   }
 
-  /// As ``double(_:)``, with the fewer digits that tell one Float from the next.
+  /// Like ``double(_:)``, with the fewer digits that identify a Float.
   package mutating func float(_ value: Float) {
     guard value.isFinite else { return double(Double(value)) }
     let text = value.description
-    // A reader may go through Double, and rounding twice is not always rounding once.
+    // A parser may use Double, and rounding twice can differ from rounding once.
     let survives = Double(text).map { Float($0) == value } ?? false
     raw(JSONWriter.shortest(survives ? text : Double(value).description))
   }
 
-  /// Something that is JSON already, as one value.
+  /// Writes JSON text as one value.
   package mutating func raw(_ json: String) {
     begin()
     bytes.append(contentsOf: json.utf8)
@@ -86,8 +86,8 @@ package struct JSONWriter: Sendable {
     bytes.append(UInt8(ascii: "\""))
   }
 
-  /// A string of base64, encoded piece by piece: `body` hands each piece to the function it is given, and may pass
-  /// on and remove what was written so far in between.
+  /// Writes a string of base64, encoded incrementally: `body` passes each part to the encoder, and may pass on and
+  /// remove the output in between.
   package mutating func base64(_ body: (inout JSONWriter, inout Base64Encoder) throws -> Void) rethrows {
     begin()
     bytes.append(UInt8(ascii: "\""))
@@ -97,7 +97,7 @@ package struct JSONWriter: Sendable {
     bytes.append(UInt8(ascii: "\""))
   }
 
-  /// One piece of the text that ``base64(_:)`` writes.
+  /// Encodes a part of the text that ``base64(_:)`` writes.
   package mutating func append(base64 piece: UnsafeRawBufferPointer, _ encoder: inout Base64Encoder) {
     encoder.append(piece, to: &bytes)
   }
@@ -151,7 +151,7 @@ package struct JSONWriter: Sendable {
 // MARK: - Whole values
 
 extension JSONWriter {
-  /// A member with text, left out where there is none.
+  /// Writes a member with a text, or nothing for nil.
   package mutating func member(_ name: String, _ value: String?) {
     guard let value else { return }
     key(name)
@@ -180,7 +180,7 @@ extension JSONWriter {
     endArray()
   }
 
-  /// Counts by name, sorted by name.
+  /// Writes counts by name, sorted by name.
   package mutating func member(_ name: String, _ counts: [String: Int]) {
     key(name)
     beginObject()

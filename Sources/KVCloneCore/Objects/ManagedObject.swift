@@ -24,9 +24,9 @@ public struct ManagedObject: Sendable {
     if !transients.isEmpty { extras = .some(.init(transients: transients)) }
   }
 
-  /// What was set since the object was read.
+  /// The values that were set since the object was read.
   var pending: [String: AttributeValue?] { extras.values.pending }
-  /// What an editing context has done to its relationships.
+  /// The changes of its relationships by an editing context.
   package var links: ObjectValues {
     get { extras.values.links }
     set { extras.change { $0.links = newValue } }
@@ -36,9 +36,9 @@ public struct ManagedObject: Sendable {
   public var entityName: String { entity.name }
   /// The name of the object: its concrete entity and its serial, such as `Note/12`.
   public var name: String { "\(entity.name)/\(id.serial)" }
-  /// Whether the object is of an entity, or of one below it.
+  /// Whether the object belongs to an entity, or to a descendant of it.
   package func isKind(of other: String) -> Bool { entity.name == other || model.entity(entity.name, isKindOf: other) }
-  /// The model that the object follows.
+  /// The model of the object.
   package var model: ManagedObjectModel { schema.model }
   /// The object as it was read.
   package var withoutChanges: ManagedObject {
@@ -58,8 +58,8 @@ public struct ManagedObject: Sendable {
   public subscript(attribute: String) -> AttributeValue? {
     get { (try? value(attribute)) ?? nil }
     set {
-      // A composite is kept as its elements, so that it and they cannot say different things. What is none stays as it is,
-      // for the save to refuse.
+      // A composite is stored as its elements, so that it and they cannot contradict each other. An invalid one stays
+      // unchanged, for the save to reject.
       let leaves = entity.composite(at: attribute).flatMap { _ in try? entity.assignments(attribute, newValue) }
       extras.change { values in
         guard let leaves else { return values.pending[attribute] = .some(newValue) }
@@ -91,7 +91,7 @@ public struct ManagedObject: Sendable {
     return try entity.value(named: attribute, in: view, id: id, schema: schema)
   }
 
-  /// A composite attribute some of whose elements were set.
+  /// A composite attribute with the elements that were set.
   private func withPending(_ composite: AttributeDescription, _ path: String) throws(StoreError) -> AttributeValue? {
     var values: [String: AttributeValue] = [:]
     for element in composite.elements { values[element.name] = try value(path + "." + element.name) }
@@ -112,14 +112,14 @@ public struct ManagedObject: Sendable {
   }
 }
 
-/// What few objects have beside their record; no memory where there is nothing.
+/// Rare data besides the record; takes no memory if there is none.
 private indirect enum ManagedObjectExtras: Sendable {
   struct Values: Sendable {
-    /// What was set since the object was read.
+    /// The values that were set since the object was read.
     var pending: [String: AttributeValue?] = [:]
-    /// What an editing context has done to its relationships.
+    /// The changes of its relationships by an editing context.
     var links = ObjectValues()
-    /// Transient attributes, as the transaction had them.
+    /// Transient attributes, from the transaction.
     var transients: [String: AttributeValue] = [:]
   }
 
@@ -133,7 +133,7 @@ private indirect enum ManagedObjectExtras: Sendable {
 
   mutating func change(_ body: (inout Values) -> Void) {
     var values = values
-    // Who holds them alone changes them in place.
+    // Released first, so that a unique reference is modified in place.
     self = .none
     body(&values)
     self = .some(values)

@@ -7,7 +7,7 @@ import Synchronization
 public struct ObjectState: Sendable, Hashable {
   /// The id of the object; a temporary one if the object is not stored yet.
   public let id: ObjectID
-  /// What was read; nil for a new object.
+  /// The state when it was read; nil for a new object.
   package let original: ManagedObject?
 
   /// Creates the state of a new object.

@@ -5,7 +5,7 @@ public struct ObjectValues: Sendable {
   package private(set) var attributes: [String: AttributeValue?] = [:]
   package private(set) var targets: [String: ObjectID?] = [:]
   package private(set) var members: [String: [MemberEdit]] = [:]
-  /// Whose the lists are that were read with an object.
+  /// The owners of lists that were read with an object.
   private var owners: [String: MemberList.Owner] = [:]
 
   package init() {}
@@ -50,7 +50,7 @@ public struct ObjectValues: Sendable {
   /// The names of all properties that are set, sorted.
   package var names: [String] { Set(attributes.keys).union(targets.keys).union(members.keys).sorted() }
 
-  /// A relationship that leads to an object which is not stored yet.
+  /// A relationship to an object that is not stored yet.
   package var propertyWithTemporaryTarget: String? {
     names.first { name in
       targets[name]??.isTemporary ?? false
@@ -58,7 +58,7 @@ public struct ObjectValues: Sendable {
     }
   }
 
-  /// What a new object is given: a relationship that it leaves empty may be set from its other side.
+  /// The values of a new object: a relationship that it leaves empty may be set from its other side.
   package var withoutEmptyRelationships: ObjectValues {
     var result = self
     result.targets = targets.filter { $0.value != nil }
@@ -66,12 +66,12 @@ public struct ObjectValues: Sendable {
     return result
   }
 
-  /// A list that was read with another object, or in another relationship. What was done to it says nothing of this one.
+  /// A list that was read with another object, or in another relationship. Its changes do not apply to this one.
   func listOfAnother(than id: ObjectID) -> String? {
     owners.keys.sorted().first { owners[$0] != MemberList.Owner(id: id, relationship: $0) }
   }
 
-  /// The same without some properties.
+  /// The values without some properties.
   package func without(_ names: Set<String>) -> ObjectValues {
     var result = self
     result.attributes = attributes.filter { !names.contains($0.key) }
@@ -80,7 +80,7 @@ public struct ObjectValues: Sendable {
     return result
   }
 
-  /// The same with composite attributes told element by element, `place.latitude`, and every value as the store has it.
+  /// The values with composite attributes split into elements, `place.latitude`, and every value in its stored type.
   ///
   /// - Throws: `unknownProperty`, `wrongType`, `outOfRange`.
   package func leaves(of entity: CompiledEntity) throws(StoreError) -> ObjectValues {
@@ -94,7 +94,7 @@ public struct ObjectValues: Sendable {
     return result
   }
 
-  /// A new object's values, whose lists are added to instead of replaced: other new objects may be in them by now.
+  /// A new object's values, whose lists are added to instead of replaced: they may already contain other new objects.
   package func additions(of entity: CompiledEntity) throws(StoreError) -> ObjectValues {
     var result = self
     for (name, edits) in members {
@@ -106,7 +106,7 @@ public struct ObjectValues: Sendable {
     return result
   }
 
-  /// Puts other values over these.
+  /// Merges other values, which take precedence.
   package mutating func merge(_ other: ObjectValues) {
     attributes.merge(other.attributes) { $1 }
     targets.merge(other.targets) { $1 }
@@ -115,7 +115,7 @@ public struct ObjectValues: Sendable {
     }
   }
 
-  /// Forgets what is set of some attributes and to-one relationships.
+  /// Removes the values of some attributes and to-one relationships.
   package mutating func remove(attributesAndTargets names: Set<String>) {
     for name in names {
       attributes[name] = nil
@@ -123,13 +123,13 @@ public struct ObjectValues: Sendable {
     }
   }
 
-  /// Takes an object out of everything that was to lead to it.
+  /// Removes all links to an object.
   package mutating func forget(_ id: ObjectID) {
     targets = targets.filter { $0.value != id }
     for (name, edits) in members where edits.contains(where: { $0.objects.contains(id) }) {
       let rest = edits.compactMap { edit in
         let kept = edit.objects.filter { $0 != id }
-        // An edit of this object alone is none any more; a list that was replaced stays replaced.
+        // An edit of this object alone becomes empty; a replaced list stays replaced.
         if case .replace = edit { return edit.with(kept) }
         return kept.isEmpty ? nil : edit.with(kept)
       }
@@ -137,7 +137,7 @@ public struct ObjectValues: Sendable {
     }
   }
 
-  /// The same with the ids of stored objects instead of temporary ones.
+  /// The values with the ids of stored objects instead of temporary ones.
   package func replacingTemporary(_ stored: (ObjectID) throws(StoreError) -> ObjectID) throws(StoreError)
     -> ObjectValues
   {
@@ -158,7 +158,7 @@ public struct ObjectValues: Sendable {
     return result
   }
 
-  /// What differs from what was read: attributes and targets that have other values, and all changes of members.
+  /// The differences from the original: changed attributes and targets, and all changes of members.
   func changes(from original: ObjectValues) -> ObjectValues {
     var result = self
     result.attributes = attributes.filter { original.attributes[$0.key] != .some($0.value) }
@@ -169,7 +169,7 @@ public struct ObjectValues: Sendable {
 }
 
 extension EntityObject {
-  /// Everything that is set, element by element.
+  /// All values, element by element.
   ///
   /// - Throws: `wrongDestination` for a list of another object; `unknownProperty`, `wrongType`, `outOfRange`.
   package func values(of entity: CompiledEntity) throws(StoreError) -> ObjectValues {
@@ -184,8 +184,8 @@ extension EntityObject {
     return try values.leaves(of: entity)
   }
 
-  /// What of `values` was set since the object was read. Both sides go through the same conversions, so that a value which
-  /// Swift writes differently is no change.
+  /// The values that were changed since the object was read. Both sides are converted in the same way, so that a
+  /// different form of an equal Swift value is not a change.
   package func changes(_ values: ObjectValues, from original: ManagedObject) throws(StoreError) -> ObjectValues {
     values.changes(from: try Self(original).values(of: original.entity))
   }

@@ -23,12 +23,12 @@ public struct ObjectView: ~Escapable {
   /// The id of the object.
   public let id: ObjectID
   let record: RecordView
-  /// The schema, which lives as long as the transaction: its references are not counted for every object.
+  /// The schema, which lives as long as the transaction: avoids reference counting for every object.
   private let schemaPlace: UnsafeRawPointer
-  /// Transient attributes, as the transaction has them; nil as a rule.
+  /// Transient attributes, from the transaction; usually nil.
   private let transients: [String: AttributeValue]?
 
-  /// - Throws: `damaged` where the record is of another root entity than the id.
+  /// - Throws: `damaged` if the record belongs to another root entity than the id.
   @_lifetime(copy record)
   package init(
     _ record: consuming RecordView, id: ObjectID, _ schema: Schema, transients: [String: AttributeValue]?
@@ -88,22 +88,22 @@ public struct ObjectView: ~Escapable {
 
   // MARK: By key
 
-  /// The field that holds a key's attribute; nil where the value has to be found by name.
+  /// The field of a key's attribute; nil if the value has to be looked up by name.
   @inline(__always)
   private func field(_ place: AttributePlace) -> RecordField? {
     guard place.schemaNumber == schemaNumber, let field = place.field else { return nil }
     return record.layout == field.layout ? field : otherField(place)
   }
 
-  /// The field in a record of a subentity, or from before an attribute was added to the entity.
+  /// The field in a record of a subentity, or of a record that is older than the attribute.
   private func otherField(_ place: AttributePlace) -> RecordField? {
     guard entity.isKind(of: place.entityCode) else { return nil }
     return RecordField(record.layout, property: place.code)
   }
 
-  /// An attribute's value in whatever way it can be found.
+  /// An attribute's value in the general case.
   ///
-  /// - Throws: `unknownProperty` where the object is of an entity without the attribute; `wrongType`; `damaged`.
+  /// - Throws: `unknownProperty` if the object's entity lacks the attribute; `wrongType`; `damaged`.
   private func found<Value: AttributeConvertible>(_ place: AttributePlace) throws(StoreError) -> Value? {
     let entity = entity
     guard place.schemaNumber != schemaNumber || entity.isKind(of: place.entityCode) else {
@@ -125,7 +125,7 @@ public struct ObjectView: ~Escapable {
   ///   represent the value; `corrupted` if text is not valid UTF-8.
   public func value<Value>(_ key: AttributeKey<Value>) throws(StoreError) -> Value? { try found(key.place) }
 
-  /// A whole number of any size that fits.
+  /// An integer of any size that fits.
   ///
   /// - Throws: see the others.
   @inline(__always)
@@ -215,7 +215,7 @@ public struct ObjectView: ~Escapable {
 }
 
 extension StoreError {
-  /// The error for a value that a Swift type does not have.
+  /// The error for a value that a Swift type cannot represent.
   package static func notConvertible(_ attribute: String, _ type: Any.Type, entity: String, object: String)
     -> StoreError
   {

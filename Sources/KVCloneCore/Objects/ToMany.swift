@@ -88,11 +88,11 @@ extension OrderedToMany: ExpressibleByArrayLiteral {
   public init(arrayLiteral members: TypedObjectID<Member>...) { self.init(members) }
 }
 
-/// What both kinds of to-many relationship hold: whose it is, and what is to become of it.
+/// The common part of both kinds of to-many relationship: its owner and its changes.
 package struct MemberList: Sendable, Hashable {
-  /// The object and the relationship; nil for a list that was made in Swift.
+  /// The object and the relationship; nil for a list that was created in Swift.
   package private(set) var owner: Owner?
-  /// How many members it had when it was read.
+  /// The number of members when it was read.
   private(set) var count = 0
   private(set) var edits: [MemberEdit] = []
 
@@ -113,7 +113,7 @@ package struct MemberList: Sendable, Hashable {
     self.count = count
   }
 
-  /// The list with one more change; replacing all members makes those before it meaningless.
+  /// The list with one more change; replacing all members makes earlier changes obsolete.
   package func adding(_ edit: MemberEdit) -> MemberList {
     var copy = self
     if case .replace = edit { copy.edits = [edit] } else { copy.edits.append(edit) }
@@ -121,13 +121,13 @@ package struct MemberList: Sendable, Hashable {
   }
 }
 
-/// One change of the members of a to-many relationship.
+/// A change of a to-many relationship's members.
 package enum MemberEdit: Sendable, Hashable {
   case replace([ObjectID])
   case insert([ObjectID], at: Int?)
   case remove([ObjectID])
 
-  /// The objects that the change names.
+  /// The objects in the change.
   var objects: [ObjectID] {
     switch self {
     case .replace(let ids), .insert(let ids, _), .remove(let ids): ids

@@ -1,8 +1,8 @@
 package import KVCloneRecords
 
-/// Keys next to others.
+/// Comparison and neighbours of keys.
 package enum KeyBound {
-  /// In the order of bytes.
+  /// Compares bytewise.
   @inline(__always)
   package static func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
     let count = min(left.count, right.count)
@@ -20,14 +20,15 @@ package enum KeyBound {
     return left.count - right.count
   }
 
-  /// The first key after another.
+  /// Moves `bound` to the first key after another.
   package static func moveAfter(_ key: UnsafeRawBufferPointer, _ bound: ReusedBytes) {
     bound.removeAll()
     bound.append(key)
     bound.append(0)
   }
 
-  /// A key before another and at or after all keys before it that a store can have; false if there is none.
+  /// Moves `bound` to a key before another that is at or after all earlier keys of a store; returns false if there is
+  /// none.
   package static func moveBefore(_ key: UnsafeRawBufferPointer, _ bound: ReusedBytes) -> Bool {
     guard let last = key.last else { return false }
     bound.removeAll()

@@ -2,12 +2,12 @@ import Foundation
 package import KVCloneLMDB
 package import KVCloneRecords
 
-/// The previous states that a snapshot needs: those of its own epoch and later ones, of each key the earliest.
+/// The preimages that a snapshot needs: of its own epoch and later ones, the earliest of each key.
 package struct SavedStates {
   private let inner: any StorageBackend
   private let preimages: StorageTable
   private let epoch: UInt64
-  /// Used again and again, so that looking takes no memory of its own.
+  /// Reused, so that lookups do not allocate.
   private let bound = ReusedBytes()
   private let lastState = ReusedBytes()
 
@@ -23,7 +23,7 @@ package struct SavedStates {
     self.epoch = epoch
   }
 
-  /// Whether there is any previous state of a table, of whatever epoch.
+  /// Whether a table has any preimage, of any epoch.
   package func hasAny(of table: TableCode) throws(StoreError) -> Bool {
     bound.removeAll()
     bound.appendBigEndian(table.rawValue)
@@ -31,7 +31,7 @@ package struct SavedStates {
     return Self.isOf(table, found.key)
   }
 
-  /// Whether a key has a state, of whatever epoch, in which it had a value. One that is damaged may be.
+  /// Whether a key has a preimage with a value, of any epoch. A corrupted one counts.
   package func hasValue(of table: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
     PreimageKey.write(table: table, key: key, epoch: 0, to: bound)
     let wanted = bound.bytes
@@ -48,7 +48,7 @@ package struct SavedStates {
     return isFound
   }
 
-  /// Calls `body` with the key of each state of a table, of whatever epoch, until it answers false.
+  /// Calls `body` with the key of each preimage of a table, of any epoch, until it returns false.
   package func forEachKey(of table: TableCode, _ body: (UnsafeRawBufferPointer) -> Bool) throws(StoreError) {
     bound.removeAll()
     bound.appendBigEndian(table.rawValue)
@@ -60,7 +60,7 @@ package struct SavedStates {
     }
   }
 
-  /// The state of a key. The bytes are the engine's.
+  /// The preimage of a key. The bytes are the engine's.
   package func state(of table: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) -> State {
     PreimageKey.write(table: table, key: key, epoch: epoch, to: bound)
     let wanted = bound.bytes
@@ -70,15 +70,17 @@ package struct SavedStates {
     return try Self.value(found).map { .present($0) } ?? .absent
   }
 
-  /// A key with a state, or, where it is not certain, one that may have a state that the snapshot needs. The bytes are the engine's.
+  /// A key with its preimage, or, if it is not certain, a key that may have one that the snapshot needs. The bytes are
+  /// the engine's.
   package struct Entry {
     package let key: UnsafeRawBufferPointer
-    /// Nil for a key that was not there.
+    /// Nil for a tombstone.
     package let value: UnsafeRawBufferPointer?
     var isCertain = true
   }
 
-  /// The nearest key with a state at or after another, or at or before it; nil where there is none, or none nearer than `limit`.
+  /// The nearest key with a preimage at or after another, or at or before it; nil if there is none, or none nearer than
+  /// `limit`.
   package func entry(
     _ table: TableCode, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek, limit: UnsafeRawBufferPointer?
   )
@@ -89,11 +91,11 @@ package struct SavedStates {
     return found
   }
 
-  /// The first state at or after a key. A bound need not be a key that a store has, so what is found from it may be the state of
-  /// another key: of one that it begins with, or that begins with it.
+  /// The first preimage at or after a key. A bound need not be a key of the store, so what is found from it may be the
+  /// preimage of another key: a prefix of it, or one that it is a prefix of.
   ///
-  /// - Parameter limit: where to stop passing over states that are too old, of which earlier snapshots may have any number: at the
-  ///   first key behind it, which is answered as not certain.
+  /// - Parameter limit: where to stop skipping preimages that are too old, of which earlier snapshots may have any
+  ///   number: at the first key behind it, which is returned as not certain.
   private func firstEntry(
     _ table: TableCode, _ key: UnsafeRawBufferPointer, epoch start: UInt64, limit: UnsafeRawBufferPointer?
   ) throws(StoreError) -> Entry? {
@@ -108,7 +110,7 @@ package struct SavedStates {
           return Entry(key: place.key, value: nil, isCertain: false)
         }
       }
-      // No state has the greatest epoch, so that is behind all states of the key.
+      // No preimage has the greatest epoch, so that is behind all preimages of the key.
       PreimageKey.write(table: table, key: place.key, epoch: isBefore ? .max : epoch, to: bound)
     }
     return nil
@@ -121,7 +123,7 @@ package struct SavedStates {
     while let found = try inner.seek(preimages, bound.bytes, .atOrBefore), Self.isOf(table, found.key) {
       let place = try Self.place(found.key)
       if let limit, KeyBound.compare(place.key, limit) < 0 { return nil }
-      // The last state of the key: where that is too old, there is none to be seen. No state has epoch 0.
+      // The last preimage of the key: if it is too old, there is none for the snapshot. No preimage has epoch 0.
       if KeyBound.compare(place.key, key) <= 0, place.epoch >= epoch {
         PreimageKey.write(table: table, key: place.key, epoch: epoch, to: bound)
         guard let first = try inner.seek(preimages, bound.bytes, .atOrAfter) else { return nil }
@@ -132,14 +134,14 @@ package struct SavedStates {
     return nil
   }
 
-  /// Copies the first state at or after a key; where none is at or before the limit, a key behind it that may have one.
+  /// Copies the first preimage at or after a key; if none is at or before the limit, a key behind it that may have one.
   package func next(
     _ table: TableCode, from key: UnsafeRawBufferPointer, limit: UnsafeRawBufferPointer?, into state: SavedState
   ) throws(StoreError) {
     state.take(try firstEntry(table, key, epoch: 0, limit: limit))
   }
 
-  /// Copies the state after another one, or, where that is not certain, finds out.
+  /// Copies the preimage after another one, or determines it if it is not certain.
   package func next(_ table: TableCode, after state: SavedState, limit: UnsafeRawBufferPointer?) throws(StoreError) {
     state.take(
       try firstEntry(table, state.keyBytes, epoch: state.isCertain ? .max : epoch, limit: limit))
@@ -172,10 +174,10 @@ package struct SavedStates {
   }
 }
 
-/// A key and its saved state, copied: what is looked up meanwhile may move the engine's own bytes.
+/// A copied key and its preimage: concurrent lookups may move the engine's own bytes.
 package final class SavedState {
   package private(set) var isThere = false
-  /// Whether the snapshot needs the state. Else the key is one to go on from, and has no value.
+  /// Whether the snapshot needs the preimage. Otherwise the key is a position to continue from, without a value.
   package private(set) var isCertain = true
   /// Whether the key had a value.
   package private(set) var isPresent = false

@@ -1,14 +1,15 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// What a snapshot can see of the store, told by keys alone.
+/// The part of the store that a snapshot can see, determined from keys alone.
 ///
-/// Serials are given in order and never again, so whatever belongs to an object with a serial at or above the snapshot's
-/// watermark came later. The writer saves no previous state of such keys, and a reader of the snapshot does not see them.
+/// Serials are ascending and never reused, so everything that belongs to an object with a serial at or above the
+/// snapshot's watermark is newer. The writer saves no preimage of such keys, and a reader of the snapshot does not see
+/// them.
 package final class SnapshotHorizon: Sendable {
   /// The epoch that began with the snapshot.
   package let epoch: UInt64
-  /// By root code: the first serial that came later.
+  /// The first newer serial, by root code.
   private let nextSerials: [UInt64]
   private let nextBlobSerial: UInt64
   private let nextIndexID: UInt16
@@ -24,31 +25,31 @@ package final class SnapshotHorizon: Sendable {
     self.orderedLists = orderedLists
   }
 
-  /// The tables of which previous states are saved. The others tell nothing of objects, or nothing that is ever replaced.
+  /// Whether preimages of a table are saved. The others contain nothing of objects, or nothing that is ever replaced.
   package static func isVersioned(_ table: TableCode) -> Bool {
     if table.rootCode != nil { return true }
     return table == .links || table == .indexes || table == .provenance || table == .blobInfo
   }
 
-  /// The first serial of a root entity that came later.
+  /// The first newer serial of a root entity.
   func nextSerial(rootCode: UInt16) -> UInt64 {
     Int(rootCode) < nextSerials.count ? nextSerials[Int(rootCode)] : 0
   }
 
-  /// The id that the first object of a root entity that came later has, at least.
+  /// The least id of a root entity's newer objects.
   package func firstLater(rootCode: UInt16) -> ObjectID {
-    // All serials may be used up.
+    // All serials may be used.
     let serial = min(nextSerial(rootCode: rootCode), ObjectID.maximumSerial + 1)
     return ObjectID(rawValue: (UInt64(rootCode) << 48).addingReportingOverflow(serial).partialValue)
   }
 
-  /// Whether the object was given its id before.
+  /// Whether the object's id was assigned before the snapshot.
   package func sees(_ id: ObjectID) -> Bool { id.serial < nextSerial(rootCode: id.rootCode) }
 
-  /// Whether the blob was given its serial before.
+  /// Whether the blob's serial was assigned before the snapshot.
   package func sees(blob serial: UInt64) -> Bool { serial < nextBlobSerial }
 
-  /// Whether a key of a versioned table may have had a value then. A key that cannot be understood may.
+  /// Whether a key of a versioned table may have had a value in the snapshot. True for an invalid key.
   @inline(__always)
   package func sees(_ table: TableCode, _ key: UnsafeRawBufferPointer) -> Bool {
     if table.rootCode != nil { return key.count != 8 || sees(Self.id(key, at: 0)) }
@@ -67,8 +68,8 @@ package final class SnapshotHorizon: Sendable {
     }
   }
 
-  /// A chunk of an unordered list has the name of a member that is the least of it, at most; so one with the name of an
-  /// object that came later has no others. What an ordered list's chunk is called says nothing.
+  /// The position of an unordered list's chunk is at most its least member; a chunk at a newer object's position
+  /// therefore has only newer members. The label of an ordered list's chunk has no such meaning.
   private func seesLink(_ key: UnsafeRawBufferPointer) -> Bool {
     guard key.count == LinkKey.length else { return true }
     guard sees(Self.id(key, at: 0)) else { return false }
@@ -81,7 +82,7 @@ package final class SnapshotHorizon: Sendable {
     }
   }
 
-  /// Sets a bound to the last key that may be seen of a table in the order of age; false where there is none.
+  /// Sets a bound to the last possibly visible key of a table in order of age; returns false if there is none.
   package func moveToLast(_ table: TableCode, _ bound: ReusedBytes) -> Bool {
     let next = table.rootCode.map { nextSerial(rootCode: $0) } ?? nextBlobSerial
     guard next > 1 else { return false }
@@ -90,12 +91,12 @@ package final class SnapshotHorizon: Sendable {
     return true
   }
 
-  /// Whether the keys of a table ascend as the snapshot ages: behind one that it does not see is none that it sees.
+  /// Whether the keys of a table are in order of age: all keys behind an invisible one are invisible.
   package static func isInOrderOfAge(_ table: TableCode) -> Bool {
     table.rootCode != nil || table == .blobInfo
   }
 
-  /// The index of a key of `indexes`.
+  /// The index id in a key of `indexes`.
   package static func indexID(_ key: UnsafeRawBufferPointer) -> UInt16 {
     key.count < 2 ? .max : UInt16(bigEndian: key.loadUnaligned(as: UInt16.self))
   }

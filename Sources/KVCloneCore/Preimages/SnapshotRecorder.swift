@@ -1,32 +1,32 @@
 package import KVCloneLMDB
 package import KVCloneRecords
 
-/// A write transaction of a store with snapshots: before a key that the youngest snapshot sees is changed for the first time,
-/// its value goes to `preimages`. No value is one, too.
+/// Records preimages in a write transaction of a store with snapshots: before the first change of a key that the
+/// youngest snapshot sees, its value is saved in `preimages`. A missing value is saved as a tombstone.
 ///
-/// One previous state serves all snapshots since the one before it, so only the youngest has to be asked. Without snapshots
-/// nothing stands between the store and its engine.
+/// One preimage serves all snapshots since the previous preimage, so only the youngest is checked. Without snapshots
+/// there is no decorator between the store and its engine.
 package final class SnapshotRecorder: StorageDecorator, TransactionSpace {
   package var inner: any StorageBackend
   private let preimages: StorageTable
   private let commitNumber: UInt64
-  /// Of the youngest snapshot; nil once the transaction has deleted the last.
+  /// The horizon of the youngest snapshot; nil once the transaction has deleted the last.
   private(set) var horizon: SnapshotHorizon?
-  /// Indexes that are going: what they had no snapshot looks up any more.
+  /// Indexes that are being dropped: no snapshot uses their entries any more.
   private var droppedIndexes: Set<UInt16>
   private var saved = SavedKeys()
   private var savedParts: UInt32 = 0
-  /// Bytes of all previous states that the transaction has saved, and of the blobs that they keep.
+  /// The size of all preimages that the transaction has saved, and of the blobs that they keep.
   package private(set) var savedByteCount: UInt64 = 0
-  // Used again and again, so that saving takes no memory of its own.
+  // Reused, so that saving does not allocate.
   private let preimageKey = ReusedBytes()
   private let preimage = ReusedBytes()
-  /// Whether the youngest snapshot was made by this very transaction, so that nobody else has saved anything for it.
+  /// Whether the youngest snapshot was created in this transaction, so that no other has saved preimages for it.
   private var isNew: Bool
-  /// The greatest key of a previous state that this transaction has saved for the youngest snapshot.
+  /// The greatest key of a preimage that this transaction has saved for the youngest snapshot.
   private let greatest = ReusedBytes()
 
-  /// - Parameter isNew: whether the youngest snapshot was made by this transaction, just now.
+  /// - Parameter isNew: whether this transaction has just created the youngest snapshot.
   package init(
     _ inner: any StorageBackend, preimages: StorageTable, commit: UInt64, _ horizon: SnapshotHorizon?,
     droppedIndexes: Set<UInt16> = [], isNew: Bool = false
@@ -39,9 +39,9 @@ package final class SnapshotRecorder: StorageDecorator, TransactionSpace {
     self.droppedIndexes = droppedIndexes
   }
 
-  /// From now on another snapshot is the youngest, or none is left.
+  /// Changes the youngest snapshot, or ends recording without one.
   ///
-  /// - Parameter isNew: whether it was made by this transaction, just now.
+  /// - Parameter isNew: whether this transaction has just created it.
   package func begin(_ horizon: SnapshotHorizon?, isNew: Bool) throws(StoreError) {
     try flush()
     if horizon?.epoch != self.horizon?.epoch {
@@ -51,16 +51,16 @@ package final class SnapshotRecorder: StorageDecorator, TransactionSpace {
     self.horizon = horizon
   }
 
-  /// Whether the state of `preimageKey` was saved before.
+  /// Whether the preimage for `preimageKey` was saved before.
   private func isSaved() throws(StoreError) -> Bool {
     let wanted = preimageKey.bytes
-    // Who goes through a table in its order saves each for the first time.
+    // A pass through a table in key order saves each key for the first time.
     if isNew, greatest.bytes.lexicographicallyPrecedes(wanted) { return false }
     guard let found = try inner.seek(preimages, wanted, .atOrAfter) else { return false }
     return PreimageKey.isOfSameKey(found.key, wanted)
   }
 
-  /// Saves the state of `preimageKey`.
+  /// Saves the preimage for `preimageKey`.
   private func putPreimage(
     _ table: TableCode, _ key: UnsafeRawBufferPointer, byteCount: UInt64
   ) throws(StoreError) {
@@ -76,10 +76,10 @@ package final class SnapshotRecorder: StorageDecorator, TransactionSpace {
     if saved.isFull { try flush() }
   }
 
-  /// From now on nothing is saved of these indexes: they are going.
+  /// Stops saving preimages of these indexes, which are being dropped.
   package func drop(indexes: Set<UInt16>) { droppedIndexes.formUnion(indexes) }
 
-  /// Writes down which keys were saved so far.
+  /// Writes the list of keys saved so far.
   package func flush() throws(StoreError) {
     guard let horizon, !saved.isEmpty else { return }
     let key = SavedKeysKey(epoch: horizon.epoch, commit: commitNumber, part: savedParts).bytes
@@ -90,7 +90,7 @@ package final class SnapshotRecorder: StorageDecorator, TransactionSpace {
     }
   }
 
-  /// Lists above this length are written before a savepoint begins, rather than copied.
+  /// Longer lists are written before a savepoint begins, instead of being copied.
   private static let copiedByteCount = 4 << 10
 
   package func stateRestorer() throws(StoreError) -> () -> Void {
@@ -111,11 +111,11 @@ package final class SnapshotRecorder: StorageDecorator, TransactionSpace {
 
   // MARK: Saving
 
-  /// - Parameter isDelete: a key that is not there keeps its state then.
+  /// - Parameter isDelete: whether a missing key is left without a preimage.
   @inline(__always)
   private func save(_ table: StorageTable, _ key: UnsafeRawBufferPointer, isDelete: Bool = false) throws(StoreError) {
     guard let horizon, SnapshotHorizon.isVersioned(table.code), horizon.sees(table.code, key) else { return }
-    // The number of a blob's referrers is nothing that a snapshot tells.
+    // The reference count of a blob is not part of a snapshot.
     if table.code == .blobInfo, !isDelete { return }
     if table.code == .indexes, !droppedIndexes.isEmpty, droppedIndexes.contains(SnapshotHorizon.indexID(key)) { return }
     try saveSeen(table, key, horizon, isDelete: isDelete)
@@ -131,7 +131,7 @@ package final class SnapshotRecorder: StorageDecorator, TransactionSpace {
     if let old {
       if table.code == .blobInfo {
         let seed = ValueEnvelope.seed(tableCode: .blobInfo, key: key)
-        // An upload that was given up is nobody's.
+        // No snapshot contains an abandoned upload.
         guard let info = try? BlobInfo(stored: RawSpan(_unsafeBytes: old), seed: seed), info.state == .complete else {
           return
         }
@@ -144,8 +144,8 @@ package final class SnapshotRecorder: StorageDecorator, TransactionSpace {
     try putPreimage(table.code, key, byteCount: byteCount)
   }
 
-  /// Notes that an upload is about to become a value that the youngest snapshot does not show, though its serial was given before:
-  /// from the lists of saved keys alone, whoever looks for what came later learns of the blob.
+  /// Records that an upload is about to become a value that the youngest snapshot does not contain, though its serial
+  /// was assigned before: searches for newer blobs use only the lists of saved keys.
   func noteCompletion(of blob: UInt64, _ tables: BlobTables) throws(StoreError) {
     guard let horizon, horizon.sees(blob: blob) else { return }
     let key = ShortKey.blobInfo(blob)
@@ -192,7 +192,7 @@ package final class SnapshotRecorder: StorageDecorator, TransactionSpace {
   {
     for entry in entries {
       try save(table, entry.key)
-      // The keys ascend: all others came later, too.
+      // The keys ascend: all others are newer, too.
       if SnapshotHorizon.isInOrderOfAge(table.code), horizon?.sees(table.code, entry.key) != true { break }
     }
     try inner.appendRun(table, entries)
@@ -223,7 +223,7 @@ package final class SnapshotRecorder: StorageDecorator, TransactionSpace {
     do throws(StoreError) {
       if case .absent = try states.state(of: .blobInfo, unsafePointers(key.bytes)) { return false }
     } catch {
-      // A state that is damaged keeps its bytes; storage that fails is nothing to go on from.
+      // A corrupted preimage keeps its blob; an engine failure is passed on.
       guard error.kind == .corrupted else { throw error }
     }
     return true

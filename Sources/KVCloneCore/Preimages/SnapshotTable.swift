@@ -1,8 +1,8 @@
 package import KVCloneRecords
 
-/// Reading the table of snapshots.
+/// Reads the table of snapshots.
 package enum Snapshots {
-  /// The snapshot with a name; nil where there is none.
+  /// The snapshot with a name; nil if there is none.
   package static func find(_ storage: borrowing StorageTransaction, _ tables: SchemaTables, _ name: String)
     throws(StoreError) -> SnapshotValue?
   {
@@ -23,7 +23,7 @@ package enum Snapshots {
     }
   }
 
-  /// All snapshots, in the order in which they were made.
+  /// All snapshots, in order of creation.
   package static func all(_ storage: borrowing StorageTransaction, _ tables: SchemaTables) throws(StoreError)
     -> [(name: String, value: SnapshotValue)]
   {
@@ -40,7 +40,7 @@ package enum Snapshots {
     return found.sorted { $0.value.epoch < $1.value.epoch }
   }
 
-  /// The youngest snapshot, for which a write transaction saves previous states; nil where there is none.
+  /// The youngest snapshot, for which a write transaction saves preimages; nil if there is none.
   package static func youngest(_ storage: borrowing StorageTransaction, _ tables: SchemaTables) throws(StoreError)
     -> SnapshotValue?
   {

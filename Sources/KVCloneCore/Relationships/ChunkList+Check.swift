@@ -2,7 +2,7 @@ import KVCloneModel
 package import KVCloneRecords
 
 extension StorageTransaction {
-  /// Returns every rule of lists that this one breaks, with the entries in which the problems are.
+  /// Returns all problems of a list, with the entries in which they are.
   ///
   /// - Parameter head: The list's head in its owner's record; nil for lists without one (referrers).
   /// - Throws: Errors of the engine. Corruption is returned, not thrown.
@@ -43,7 +43,8 @@ extension StorageTransaction {
     }
   }
 
-  /// Each member once, and where its index entry says. A scan, because what is read in its body need not be kept longer.
+  /// Checks that each member occurs once, at the place of its index entry. A scan, so that what its body reads is
+  /// released early.
   private borrowing func checkMembers(_ check: inout ListCheck, head: ListHead?) throws(StoreError) {
     let list = check.list
     let isIndexed = head?.hasMemberIndex ?? false
@@ -55,7 +56,8 @@ extension StorageTransaction {
     try scan(list.links, within: prefix.bytes) { (key, value) throws(StoreError) in
       guard let label = try list.position(in: key, .chunk) else { return false }
       let ids = try list.chunk(value, at: label, isOrdered: true)
-      // With an index, a member in two chunks shows by its one entry; only those of one chunk have to be compared.
+      // With an index, a member in two chunks is found by its single entry; only members of one chunk have to be
+      // compared.
       if isIndexed { seen.removeAll(keepingCapacity: true) }
       for index in 0..<ids.count {
         let id = ids[index]
@@ -68,10 +70,10 @@ extension StorageTransaction {
   }
 }
 
-/// A rule that a list breaks.
+/// A problem of a list.
 package struct ListProblem {
   package let message: String
-  /// The key of the entry that cannot be read, where it is one.
+  /// The key of the unreadable entry, if it is a single one.
   package let key: ShortKey?
 
   package init(_ message: String, _ key: ShortKey? = nil) {
@@ -80,7 +82,7 @@ package struct ListProblem {
   }
 }
 
-/// What one walk over a list's entries gathers.
+/// The state of a check of a list's entries.
 private struct ListCheck {
   let list: ListAddress
   let isOrdered: Bool

@@ -1,8 +1,8 @@
 import KVCloneLMDB
 import KVCloneRecords
 
-/// The way from ordinal numbers to chunks of a long ordered list: pages that each count the members of up to 128 consecutive
-/// chunks. A page's key has the label of its first chunk.
+/// The directory of a long ordered list, which maps ordinal numbers to chunks: pages with the member counts of up to
+/// 128 consecutive chunks each. A page's key has the label of its first chunk.
 extension StorageTransaction {
   private struct LoadedPage {
     var position: UInt64
@@ -19,8 +19,8 @@ extension StorageTransaction {
     }
   }
 
-  /// The chunk that has the `index`-th member, or that a member inserted there belongs to: the first one with at least
-  /// `index` members up to its end.
+  /// The chunk of the `index`-th member, or for a member inserted there: the first one with at least `index` members up
+  /// to its end.
   borrowing func directoryLookup(_ list: ListAddress, insertingAt index: Int) throws(StoreError)
     -> (label: UInt64, offset: Int)?
   {
@@ -45,7 +45,7 @@ extension StorageTransaction {
     return found
   }
 
-  /// Visits the directory's pages in their order until `body` answers false.
+  /// Calls `body` with the directory's pages in order until it returns false.
   borrowing func forEachPage(_ list: ListAddress, _ body: (DirectoryPageView) throws(StoreError) -> Bool)
     throws(StoreError)
   {
@@ -56,7 +56,7 @@ extension StorageTransaction {
     }
   }
 
-  /// Writes the directory of a list that has none, from its chunks.
+  /// Writes the directory of a list without one, from its chunks.
   mutating func buildDirectory(_ list: ListAddress) throws(StoreError) {
     var entries: [DirectoryPage.Entry] = []
     var next = try chunk(list, .atOrAfter, 0, isOrdered: true)
@@ -71,7 +71,7 @@ extension StorageTransaction {
     if let first = entries.first { try store(list, LoadedPage(position: first.label, entries: entries)) }
   }
 
-  /// Tells the directory how many members the chunk with `label` has now: an entry comes, changes, or goes (0).
+  /// Updates the member count of the chunk with `label` in the directory: adds, changes, or removes (0) its entry.
   mutating func updateDirectory(_ list: ListAddress, label: UInt64, memberCount: Int) throws(StoreError) {
     guard var page = try page(list, for: label) else {
       guard memberCount > 0 else { throw list.corrupted("Its directory misses a chunk.") }
@@ -91,7 +91,7 @@ extension StorageTransaction {
     }
     page.entries.insert(.init(label: label, memberCount: UInt32(memberCount)), at: index)
     if page.entries.count > FormatLimits.directoryCapacity {
-      // An entry at the end leaves a full page behind: a list that grows at its end has full pages.
+      // An entry at the end leaves a full page: a list that grows at its end has full pages.
       let middle = index == page.entries.count - 1 ? index : page.entries.count / 2
       let rest = Array(page.entries[middle...])
       page.entries.removeSubrange(middle...)
@@ -100,7 +100,7 @@ extension StorageTransaction {
     try replace(list, page)
   }
 
-  /// The page that has `label`, or would have it.
+  /// The page with the entry for `label`, present or not.
   private borrowing func page(_ list: ListAddress, for label: UInt64) throws(StoreError) -> LoadedPage? {
     if let page = try page(list, .atOrBefore, label) { return page }
     return try page(list, .atOrAfter, label)
@@ -129,7 +129,7 @@ extension StorageTransaction {
     try replace(list, page)
   }
 
-  /// Stores what became of a page: under another key if its first entry changed, not at all if it is empty.
+  /// Stores a changed page: under another key if its first entry changed, not at all if it is empty.
   private mutating func replace(_ list: ListAddress, _ page: LoadedPage) throws(StoreError) {
     let first = page.entries.first?.label
     if first != page.position {
@@ -147,7 +147,7 @@ extension StorageTransaction {
 }
 
 extension ListAddress {
-  /// A stored page of the directory, verified.
+  /// Decodes and verifies a stored page of the directory.
   @_lifetime(copy value)
   func page(_ value: RawSpan, at position: UInt64) throws(StoreError) -> DirectoryPageView {
     do throws(RecordError) {
@@ -158,20 +158,20 @@ extension ListAddress {
   }
 }
 
-/// Labels of an ordered list's chunks: 64-bit numbers whose order is the list's, sparse, so that a new chunk finds a number
+/// Labels of an ordered list's chunks: sparse 64-bit numbers in the list's order, so that a new chunk gets a number
 /// between two others.
 enum ListLabel {
-  /// The first chunk of a fresh list: in the middle, so that a list can grow by 2^31 chunks at its start as well as at its end.
+  /// The label of a new list's first chunk: in the middle, so that a list can grow by 2^31 chunks in both directions.
   static let first: UInt64 = 1 << 63
-  /// Between the chunks of a fresh list: room for 32 splits in one place.
+  /// The distance of chunks in a new list: space for 32 splits in one place.
   static let gap: UInt64 = 1 << 32
   /// The least distance between two labels after relabeling, unless the label range of the list is too small.
   static let wideEnough: UInt64 = 1 << 20
 }
 
-/// Finding labels for new chunks, and making room where there is none.
+/// Assigns labels to new chunks, and relabels chunks if necessary.
 extension StorageTransaction {
-  /// A label behind the last chunk's.
+  /// A label after the last chunk's.
   mutating func newLabel(_ list: ListAddress, after last: UInt64, head: ListHead) throws(StoreError) -> UInt64 {
     if last <= .max - ListLabel.gap { return last + ListLabel.gap }
     if last < .max - 1 { return last + (.max - last) / 2 }
@@ -185,13 +185,13 @@ extension StorageTransaction {
     return try newLabel(list, before: try spread(list, around: first, head: head), head: head)
   }
 
-  /// A label between the chunk's and the next one's; the chunk's own may change on the way.
+  /// A label between the chunk's and the next one's; the chunk's own may change.
   mutating func labelForSplit(_ list: ListAddress, _ label: UInt64, head: ListHead) throws(StoreError)
     -> (left: UInt64, right: UInt64)
   {
     guard label < .max, let next = try chunk(list, after: label, isOrdered: true)?.position else {
       let right = try newLabel(list, after: label, head: head)
-      // Making room may have moved the chunk itself: it is the last one.
+      // Relabeling may have changed the chunk's own label: it is the last one.
       let left = try chunk(list, .atOrBefore, .max, isOrdered: true)?.position ?? label
       return (left, right)
     }
@@ -199,9 +199,9 @@ extension StorageTransaction {
     return try labelForSplit(list, try spread(list, around: label, head: head), head: head)
   }
 
-  /// Gives the chunks around one with `label` new labels at equal distances, and answers that chunk's new one.
+  /// Relabels the chunks around one with `label` at equal distances, and returns that chunk's new label.
   ///
-  /// The narrowest neighbourhood that has room is taken: a hot spot costs the relabelling of tens of chunks, once in
+  /// Uses the smallest neighbourhood with enough space: a hot spot costs the relabeling of tens of chunks, once in
   /// thousands of inserts, however long the list.
   private mutating func spread(_ list: ListAddress, around label: UInt64, head: ListHead) throws(StoreError) -> UInt64 {
     var reach = 16

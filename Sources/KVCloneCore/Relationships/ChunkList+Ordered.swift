@@ -3,7 +3,7 @@ package import KVCloneRecords
 
 /// Reading ordered lists.
 extension StorageTransaction {
-  /// Where a member of an ordered list is.
+  /// The position of a member in an ordered list.
   struct OrderedPlace {
     var chunk: LoadedChunk
     /// The member's index in its chunk.
@@ -23,7 +23,7 @@ extension StorageTransaction {
     return isFound
   }
 
-  /// The chunk that has `member`, copied.
+  /// A copy of the chunk with `member`.
   borrowing func place(_ list: ListAddress, of member: ObjectID, head: ListHead) throws(StoreError) -> OrderedPlace? {
     if head.hasMemberIndex {
       guard let label = try memberLabel(list, member) else { return nil }
@@ -40,7 +40,7 @@ extension StorageTransaction {
     return nil
   }
 
-  /// The chunk that a member inserted at `index` belongs to: the first one that reaches up to `index`.
+  /// The chunk for a member inserted at `index`: the first one that reaches up to `index`.
   ///
   /// - Precondition: `index` is in `0...head.count`, and the list has members.
   borrowing func insertionPlace(_ list: ListAddress, at index: Int, head: ListHead) throws(StoreError) -> OrderedPlace {
@@ -75,7 +75,7 @@ extension StorageTransaction {
     return found
   }
 
-  /// The label of the chunk that has `member`, by the member index.
+  /// The label of the chunk with `member`, by the member index.
   borrowing func memberLabel(_ list: ListAddress, _ member: ObjectID) throws(StoreError) -> UInt64? {
     let key = list.key(.memberIndex, member.rawValue)
     guard let value = try get(list.links, key.bytes) else { return nil }

@@ -1,10 +1,10 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// When an ordered list gets its indexes, and when it loses them: far enough apart that a list at the border does not build
-/// and drop them with every change.
+/// The lengths at which an ordered list gets and loses its indexes: far enough apart that a list at the border does not
+/// build and drop them with every change.
 private enum IndexLimits {
-  /// Up to here, looking through all chunks for a member (8 when full) costs little more than the index would.
+  /// Up to here, scanning all chunks for a member (8 when full) costs little more than the index would.
   static let memberIndexAbove = 1024
   static let noMemberIndexBelow = 512
   /// Up to here, counting the chunks before a position (32 when full) costs little more than the directory would.
@@ -12,9 +12,9 @@ private enum IndexLimits {
   static let noDirectoryBelow = 2048
 }
 
-/// Changing ordered lists. `head` is the list's head in its owner's record, which the caller stores afterwards.
+/// Changes ordered lists. `head` is the list's head in its owner's record, which the caller stores afterwards.
 extension StorageTransaction {
-  /// Writes a fresh list in full chunks.
+  /// Writes a new list in full chunks.
   ///
   /// - Precondition: the list has no entries, and no id occurs twice.
   mutating func writeOrdered(_ list: ListAddress, _ ids: [ObjectID], head: inout ListHead) throws(StoreError) {
@@ -23,7 +23,7 @@ extension StorageTransaction {
     try finishFresh(list, head: &head)
   }
 
-  /// Writes the next part of a fresh list whose members are too many to hold at once; `finishFresh` comes after the last.
+  /// Writes the next part of a new list with too many members for memory; call `finishFresh` after the last.
   ///
   /// - Precondition: all parts but the last one fill their chunks.
   package mutating func appendFresh(_ list: ListAddress, _ ids: [ObjectID], head: inout ListHead) throws(StoreError) {
@@ -37,7 +37,7 @@ extension StorageTransaction {
     head = ListHead(count: head.count + ids.count, isChunked: true)
   }
 
-  /// Gives a fresh list the indexes that its length demands.
+  /// Builds the indexes of a new list according to its length.
   package mutating func finishFresh(_ list: ListAddress, head: inout ListHead) throws(StoreError) {
     try adjustIndexes(list, head: &head)
   }
@@ -60,7 +60,7 @@ extension StorageTransaction {
     try adjustIndexes(list, head: &head)
   }
 
-  /// Removes `member`; false if it was not there.
+  /// Removes `member`; returns false if it was not present.
   mutating func removeOrdered(_ list: ListAddress, _ member: ObjectID, head: inout ListHead) throws(StoreError) -> Bool
   {
     guard let place = try place(list, of: member, head: head) else { return false }
@@ -77,7 +77,7 @@ extension StorageTransaction {
     return true
   }
 
-  /// Inserts into the chunk at `place`, or beside it where it is full.
+  /// Inserts into the chunk at `place`, or next to it if it is full.
   private mutating func insert(_ list: ListAddress, _ member: ObjectID, _ place: OrderedPlace, head: ListHead)
     throws(StoreError)
   {
@@ -86,7 +86,7 @@ extension StorageTransaction {
       chunk.ids.insert(member, at: place.offset)
       return try storeIndexed(list, chunk, newMembers: place.offset..<place.offset + 1, head: head)
     }
-    // Members that come in order, at the end or at the start, leave full chunks behind them.
+    // Members that are added in order, at the end or at the start, leave full chunks.
     let next = try self.chunk(list, after: chunk.position, isOrdered: true)
     if place.offset == chunk.ids.count {
       if var next, !next.isFull {
@@ -119,7 +119,7 @@ extension StorageTransaction {
     try storeIndexed(list, right, newMembers: 0..<right.ids.count, head: head)
   }
 
-  /// Stores a chunk after a removal, joined with a neighbour if both are small.
+  /// Stores a chunk after a removal, merged with a neighbour if both are small.
   private mutating func storeMerging(_ list: ListAddress, _ chunk: LoadedChunk, head: ListHead) throws(StoreError) {
     if chunk.ids.isEmpty { return try drop(list, chunk.position, head: head) }
     let room = FormatLimits.mergeAtMost - chunk.ids.count
@@ -142,7 +142,7 @@ extension StorageTransaction {
     try storeIndexed(list, joined, newMembers: left.ids.count..<joined.ids.count, head: head)
   }
 
-  /// Stores a chunk, and tells the indexes that the list has: of the chunk's length, and of the members that are new in it.
+  /// Stores a chunk, and updates the list's indexes with its length and its new members.
   mutating func storeIndexed(_ list: ListAddress, _ chunk: LoadedChunk, newMembers: Range<Int>, head: ListHead)
     throws(StoreError)
   {
@@ -151,7 +151,7 @@ extension StorageTransaction {
     if head.hasDirectory { try updateDirectory(list, label: chunk.position, memberCount: chunk.ids.count) }
   }
 
-  /// Deletes a chunk, and tells the directory.
+  /// Deletes a chunk, and updates the directory.
   mutating func drop(_ list: ListAddress, _ label: UInt64, head: ListHead) throws(StoreError) {
     try deleteChunk(list, at: label)
     if head.hasDirectory { try updateDirectory(list, label: label, memberCount: 0) }
@@ -163,7 +163,7 @@ extension StorageTransaction {
     try put(list.links, key.bytes, value.span.bytes)
   }
 
-  /// Builds and drops indexes as the list's length demands.
+  /// Builds and drops indexes according to the list's length.
   private mutating func adjustIndexes(_ list: ListAddress, head: inout ListHead) throws(StoreError) {
     var hasMemberIndex = head.hasMemberIndex
     var hasDirectory = head.hasDirectory
@@ -191,10 +191,10 @@ extension StorageTransaction {
 }
 
 extension ListHead {
-  /// Whether a list of this length has to have a member index, and whether it may.
+  /// Whether a list of this length must have a member index; no shorter list may.
   var memberIndexIsDue: Bool { count > IndexLimits.memberIndexAbove }
   var memberIndexIsAllowed: Bool { count >= IndexLimits.noMemberIndexBelow }
-  /// Whether a list of this length has to have a directory, and whether it may.
+  /// Whether a list of this length must have a directory; no shorter list may.
   var directoryIsDue: Bool { count > IndexLimits.directoryAbove }
   var directoryIsAllowed: Bool { count >= IndexLimits.noDirectoryBelow }
 

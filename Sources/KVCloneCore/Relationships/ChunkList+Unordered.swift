@@ -1,7 +1,7 @@
 package import KVCloneModel
 import KVCloneRecords
 
-/// Unordered lists: a sorted set of ids. They need no head, so that lists which no record has (referrers) work alike.
+/// Unordered lists: a sorted set of ids. They need no head, so that lists outside of records (referrers) work alike.
 extension StorageTransaction {
   /// Whether `member` is in the list.
   package borrowing func containsUnordered(_ list: ListAddress, _ member: ObjectID) throws(StoreError) -> Bool {
@@ -14,8 +14,8 @@ extension StorageTransaction {
     return index < ids.count && ids[index] == member
   }
 
-  /// Adds ids that ascend, where they are above all others of the list: the last chunk is filled, then full ones follow.
-  /// False, and nothing done, where they are not.
+  /// Adds ascending ids if they are above all others of the list: fills the last chunk, then adds full ones. Returns
+  /// false, without changes, if they are not.
   mutating func appendsUnordered(
     _ list: ListAddress, _ ids: some RandomAccessCollection<ObjectID>, _ chunk: ChunkBuffer
   ) throws(StoreError) -> Bool {
@@ -35,7 +35,7 @@ extension StorageTransaction {
     return true
   }
 
-  /// Adds ids that ascend, and belong at the end as a rule; how many of them were not there.
+  /// Adds ascending ids, which usually belong at the end; returns the number of new ones.
   @discardableResult
   package mutating func appendUnordered(
     _ list: ListAddress, _ ids: some RandomAccessCollection<ObjectID>, _ chunk: ChunkBuffer = ChunkBuffer()
@@ -46,9 +46,10 @@ extension StorageTransaction {
     return count
   }
 
-  /// Adds `member`; false if it was there.
+  /// Adds `member`; returns false if it was present.
   ///
-  /// A full chunk at either end of the list is left full, and a new one begun: ids that come in order fill every chunk.
+  /// A full chunk at either end of the list is left full, and a new one begun: ids that are added in order fill every
+  /// chunk.
   package mutating func insertUnordered(_ list: ListAddress, _ member: ObjectID) throws(StoreError) -> Bool {
     guard var chunk = try chunk(list, .atOrBefore, member.rawValue, isOrdered: false) else {
       try insertFirst(list, member)
@@ -67,7 +68,7 @@ extension StorageTransaction {
     return true
   }
 
-  /// Adds a member below all others.
+  /// Adds a member less than all others.
   private mutating func insertFirst(_ list: ListAddress, _ member: ObjectID) throws(StoreError) {
     let first = try chunk(list, .atOrAfter, 0, isOrdered: false)
     if let first, !first.isFull {
@@ -100,7 +101,7 @@ extension StorageTransaction {
     try replace(list, chunk.position, Array(ids[..<middle]))
   }
 
-  /// Removes `member`; false if it was not there.
+  /// Removes `member`; returns false if it was not present.
   package mutating func removeUnordered(_ list: ListAddress, _ member: ObjectID) throws(StoreError) -> Bool {
     guard var chunk = try chunk(list, .atOrBefore, member.rawValue, isOrdered: false) else { return false }
     let index = chunk.lowerBound(of: member)
@@ -122,14 +123,14 @@ extension StorageTransaction {
     return true
   }
 
-  /// Stores what became of the chunk at `position`: under another key if its first id changed, not at all if it is empty.
+  /// Stores the changed chunk at `position`: under another key if its first id changed, not at all if it is empty.
   private mutating func replace(_ list: ListAddress, _ position: UInt64, _ ids: [ObjectID]) throws(StoreError) {
     guard let first = ids.first else { return try deleteChunk(list, at: position) }
     if first.rawValue != position { try deleteChunk(list, at: position) }
     try store(list, LoadedChunk(position: first.rawValue, ids: ids))
   }
 
-  /// Writes a fresh list of ids that ascend.
+  /// Writes a new list of ascending ids.
   package mutating func writeUnordered(_ list: ListAddress, _ ids: [ObjectID]) throws(StoreError) {
     var index = 0
     try writeUnordered(list, count: ids.count) { () throws(StoreError) in
@@ -138,12 +139,12 @@ extension StorageTransaction {
     }
   }
 
-  /// Writes a fresh list of `count` ids that ascend, in full chunks, one chunk in memory at a time.
+  /// Writes a new list of `count` ascending ids, in full chunks, with one chunk in memory at a time.
   ///
   /// - Parameters:
-  ///   - appending: The list's keys lie above all others of the table, so that chunks can be appended.
-  ///   - next: The next id, or nil at the end; it has to end after `count` ids.
-  /// - Throws: `damaged` when the ids do not ascend or their number is not `count`: their source was not as its head says.
+  ///   - appending: Whether the list's keys are above all others of the table, so that chunks can be appended.
+  ///   - next: Returns the next id, or nil at the end; it has to end after `count` ids.
+  /// - Throws: `damaged` if the ids do not ascend or their number is not `count`: their source does not match its head.
   mutating func writeUnordered(
     _ list: ListAddress, count: Int, appending: Bool = false, next: () throws(StoreError) -> ObjectID?
   ) throws(StoreError) {

@@ -2,7 +2,7 @@ import KVCloneLMDB
 package import KVCloneModel
 package import KVCloneRecords
 
-/// A chunk that was copied out of a list, to be changed and stored again.
+/// A copied chunk of a list, to be changed and stored again.
 struct LoadedChunk {
   var position: UInt64
   var ids: [ObjectID]
@@ -22,14 +22,14 @@ struct LoadedChunk {
 }
 
 extension FormatLimits {
-  /// Two neighbours that together hold no more ids than this become one chunk: well below half a chunk, so that the merged
-  /// one does not split again at once.
+  /// Two neighbours with no more ids than this are merged: well below half a chunk, so that the merged one does not
+  /// split again at once.
   static let mergeAtMost = 48
 }
 
 extension StorageTransaction {
-  /// Visits the list's chunks from the first one at or after `position`, in the list's order, until `body` answers false.
-  /// The ids are borrowed from the engine: they die with the call.
+  /// Calls `body` with the list's chunks from the first one at or after `position`, in the list's order, until it
+  /// returns false. The ids are borrowed from the engine, and valid during the call.
   package borrowing func forEachChunk(
     _ list: ListAddress, from position: UInt64 = 0, _ body: (ObjectIDList) throws(StoreError) -> Bool
   ) throws(StoreError) {
@@ -41,11 +41,11 @@ extension StorageTransaction {
     }
   }
 
-  /// Visits all chunks of a list that has `count` members, as its head says, until `body` answers false.
+  /// Calls `body` with all chunks of a list with `count` members according to its head, until it returns false.
   ///
-  /// A chunk whose key was damaged is another list's, or nobody's: only the count tells that it is missing here.
+  /// A chunk with a corrupted key belongs to another list, or to none: only the count reveals that it is missing.
   ///
-  /// - Throws: `damaged` where the chunks have more members, or fewer.
+  /// - Throws: `damaged` if the chunks have more members, or fewer.
   borrowing func forEachChunk(
     _ list: ListAddress, count: Int, _ body: (ObjectIDList) throws(StoreError) -> Bool
   ) throws(StoreError) {
@@ -60,7 +60,7 @@ extension StorageTransaction {
     if isWhole, seen != count { throw list.wrongCount(seen, head: count) }
   }
 
-  /// All members of a list that has `count` of them, as its head says, in the list's order.
+  /// All members of a list with `count` of them according to its head, in the list's order.
   package borrowing func members(_ list: ListAddress, count: Int) throws(StoreError) -> [ObjectID] {
     var members: [ObjectID] = []
     try forEachChunk(list, count: count) { (ids) throws(StoreError) in
@@ -80,8 +80,8 @@ extension StorageTransaction {
     return members
   }
 
-  /// The members of the next chunks from the first one at or after `position`, copied, and the position to go on from; nil
-  /// where there are no more. For walks that change other lists on their way: memory stays flat whatever the length.
+  /// Copies the members of the next chunks from the first one at or after `position`, and returns the position to
+  /// continue from; nil at the end. For iterations that change other lists: memory stays flat whatever the length.
   package borrowing func memberBatch(_ list: ListAddress, from position: UInt64, chunkLimit: Int = 64)
     throws(StoreError)
     -> (members: [ObjectID], next: UInt64?)?
@@ -128,7 +128,7 @@ extension StorageTransaction {
     } while found.count == batch
   }
 
-  /// The chunk that a seek from `position` finds, copied; nil when the list has none there.
+  /// A copy of the chunk that a seek from `position` finds; nil if the list has none there.
   borrowing func chunk(_ list: ListAddress, _ mode: StorageSeek, _ position: UInt64, isOrdered: Bool) throws(StoreError)
     -> LoadedChunk?
   {

@@ -2,13 +2,13 @@ package import KVCloneModel
 package import KVCloneRecords
 
 extension CompiledEntity {
-  /// The field of `view` that holds a property, by the layout the record was written in.
+  /// The field of a property in `view`, by the layout of the record.
   @inline(__always)
   package func field(_ field: Int, code: UInt16, in view: borrowing RecordView) -> Int? {
     view.layout == layout ? field : view.layout.fieldIndex(ofProperty: code)
   }
 
-  /// A stored leaf's value; a record from before the attribute was added answers what its default was then.
+  /// A stored element's value; for a record that is older than the attribute, its default at that time.
   package func value(of attribute: CompiledAttribute, in view: borrowing RecordView, id: ObjectID, schema: Schema)
     throws(StoreError) -> AttributeValue?
   {
@@ -21,7 +21,7 @@ extension CompiledEntity {
     }
   }
 
-  /// An attribute's value by name; a composite's is put together from its leaves and is nil when they all are.
+  /// An attribute's value by name; a composite's is assembled from its elements, and is nil if they all are.
   package func value(named name: String, in view: borrowing RecordView, id: ObjectID, schema: Schema) throws(StoreError)
     -> AttributeValue?
   {
@@ -43,7 +43,7 @@ extension CompiledEntity {
     return view.toOne(field)
   }
 
-  /// How many members a relationship has; 0 for an unknown one.
+  /// The number of members in a relationship; 0 for an unknown one.
   package func count(_ relationship: String, _ view: borrowing RecordView) -> Int {
     guard let compiled = try? self.relationship(relationship),
       let field = field(compiled.field, code: compiled.code, in: view)
@@ -51,7 +51,7 @@ extension CompiledEntity {
     return compiled.isToMany ? view.head(field).count : view.toOne(field) == nil ? 0 : 1
   }
 
-  /// The composite attribute at a path: one of the entity's, or an element of another.
+  /// The composite attribute at a path: the entity's, or an element of another.
   package func composite(at path: String) -> AttributeDescription? {
     let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     guard var found = composites[names[0]] else { return nil }
@@ -62,7 +62,7 @@ extension CompiledEntity {
     return found
   }
 
-  /// A transient composite attribute as its elements' values make it; nil for any other.
+  /// A transient composite attribute assembled from its elements' values; nil for any other.
   func transientComposite(_ path: String, _ leaf: (String) -> AttributeValue?) -> AttributeValue? {
     guard let composite = composite(at: path) else { return nil }
     var values: [String: AttributeValue] = [:]
@@ -92,8 +92,8 @@ extension CompiledEntity {
     return values.isEmpty ? nil : .composite(values)
   }
 
-  /// What setting these attributes sets, each leaf with the value that its type accepts: in the order of the entity's
-  /// attributes, or, where composites or mistakes are among them, of the names.
+  /// The elements that setting these attributes sets, each with a value of its type: in the order of the entity's
+  /// attributes, or, if composites or mistakes are among them, of the names.
   ///
   /// - Throws: see ``assignments(_:_:)``; of several mistakes, that of the first name.
   func assignments(_ values: [String: AttributeValue?]) throws(StoreError)
@@ -119,7 +119,7 @@ extension CompiledEntity {
     return result
   }
 
-  /// As ``assignments(_:)-([String:AttributeValue?])``, of attributes whose names differ, in their order.
+  /// Like ``assignments(_:)-([String:AttributeValue?])``, for attributes with distinct names, in their order.
   package func assignments(_ values: [(attribute: String, value: AttributeValue?)]) throws(StoreError)
     -> [(attribute: CompiledAttribute, value: AttributeValue?)]
   {
@@ -135,7 +135,7 @@ extension CompiledEntity {
     return result
   }
 
-  /// The leaves that setting an attribute sets, each with the value that its type accepts.
+  /// The elements that setting an attribute sets, each with a value of its type.
   ///
   /// - Throws: `unknownProperty`, `wrongType`, `outOfRange`.
   package func assignments(_ name: String, _ value: AttributeValue?) throws(StoreError)
@@ -175,7 +175,7 @@ extension CompiledEntity {
     return result
   }
 
-  /// The value as the attribute's type stores it.
+  /// The value converted to the attribute's type.
   private func accepted(_ value: AttributeValue?, by attribute: CompiledAttribute) throws(StoreError) -> AttributeValue?
   {
     guard let value else { return nil }
@@ -197,7 +197,7 @@ extension CompiledEntity {
       property: attribute.path)
   }
 
-  /// The error for a name that is no attribute.
+  /// The error for an unknown attribute.
   func unknownAttribute(_ name: String) -> StoreError {
     StoreError(
       .unknownProperty, "\(self.name) has no attribute \(name); check the spelling", entity: self.name, property: name)
@@ -205,7 +205,7 @@ extension CompiledEntity {
 }
 
 extension CompiledEntity {
-  /// Refuses to set what the store computes.
+  /// Rejects setting a derived attribute.
   package func refuseDerived(
     _ assignments: [(attribute: CompiledAttribute, value: AttributeValue?)], object: String? = nil
   ) throws(StoreError) {
@@ -219,6 +219,6 @@ extension CompiledEntity {
 }
 
 extension CompiledAttribute {
-  /// The composite attribute that this is an element of.
+  /// The composite attribute that contains this element.
   package var composite: String? { path.firstIndex(of: ".").map { String(path[..<$0]) } }
 }

@@ -2,11 +2,11 @@ import KVCloneModel
 import KVCloneRecords
 import Synchronization
 
-/// Whether the file still has the codes, indexes and derived attributes that this schema knows: another process may open the
-/// store with a model that has others, or migrate it.
+/// Checks whether the file still has the codes, indexes and derived attributes of this schema: another process may open
+/// the store with a different model, or migrate it.
 ///
-/// Whoever then goes on writing with the old ones would leave records, entries and values behind that are no longer right; and
-/// who goes on reading after a migration would look for values and lists where there are none any more.
+/// Writing with outdated ones would leave invalid records, entries and values; reading after a migration would search
+/// for values and lists that do not exist any more.
 package final class CatalogVersionCache: Sendable {
   private struct State {
     var known: UInt64
@@ -14,17 +14,17 @@ package final class CatalogVersionCache: Sendable {
     var isReadable = true
   }
 
-  /// What was found out last, and for which number of the catalog.
+  /// The last result, and the number of its catalog.
   private let state: Mutex<State>
-  /// The state of the storage that was last seen to be readable; 0 for none.
+  /// The state of the storage that was last found readable; 0 for none.
   private let readable = Atomic<UInt64>(0)
 
   init(catalogNumber: UInt64) {
     state = Mutex(State(known: catalogNumber))
   }
 
-  /// Whether what is stored can be read by this schema: there was no migration since that stores anything otherwise. Between two
-  /// commits, it costs nothing to ask again.
+  /// Whether this schema can read the stored data: no migration has changed its form since. Cheap to call again between
+  /// two commits.
   @inline(__always)
   func isReadable(
     _ schema: Schema, _ storage: borrowing StorageTransaction, _ metadata: StorageTable
@@ -56,7 +56,7 @@ package final class CatalogVersionCache: Sendable {
     do throws(StoreError) {
       let number = try Metadata.counter(storage, metadata, MetadataKey.catalog)
       if last.known == number { return last }
-      // Most models that come later differ in other things.
+      // Most later models differ in other things.
       let catalog = try StoreCatalog(storage, metadata)
       let isReadable = SchemaCodes.storeAlike(catalog.codes, catalog.model, as: schema.codes, schema.model)
       let isCurrent =
@@ -66,13 +66,13 @@ package final class CatalogVersionCache: Sendable {
       state.withLock { $0 = found }
       return found
     } catch {
-      // What cannot be read, nobody has opened the store with.
+      // A store with a corrupted catalog cannot have been opened by another process.
       guard error.kind == .corrupted else { throw error }
       return last
     }
   }
 
-  /// Every derived attribute with its expression, which the model's hash leaves out.
+  /// Every derived attribute with its expression, which the model's hash omits.
   private static func derivations(_ model: ManagedObjectModel) -> [String: String] {
     var found: [String: String] = [:]
     for entity in model.entities {
@@ -84,10 +84,10 @@ package final class CatalogVersionCache: Sendable {
   }
 }
 
-/// What one transaction has found out, whose state does not change; an object of its own, because sessions are borrowed where
-/// requests are planned.
+/// A result for one transaction, whose state does not change; a separate object, because sessions are borrowed during
+/// planning.
 final class FetchIndexMemo: Sendable {
-  /// 0 where nothing is known, 1 for true, 2 for false.
+  /// 0 for unknown, 1 for true, 2 for false.
   private let state = Atomic<UInt8>(0)
 
   var areCurrent: Bool? {

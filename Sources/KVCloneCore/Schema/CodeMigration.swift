@@ -1,11 +1,11 @@
 package import KVCloneModel
 import KVCloneRecords
 
-/// Gives codes to the next version of a model.
+/// Assigns codes to the next version of a model.
 ///
-/// What is stored as it was keeps its code, whatever it is called now and wherever in the hierarchy it is declared: then no record
-/// needs to change. What is stored in another way (another type, to-many instead of to-one, ordered) gets a new code, so that
-/// a code means the same in every record that was ever written, those that snapshots keep included.
+/// Data with an unchanged form keeps its code, despite renames and moves in the hierarchy: then no record needs to
+/// change. Data with a new form (another type, to-many instead of to-one, ordered) gets a new code, so that a code
+/// means the same in every record that was ever written, including preimages.
 struct CodeMigration {
   let matching: ModelMatching
   let old: SchemaCodes
@@ -13,7 +13,7 @@ struct CodeMigration {
   private var source: ManagedObjectModel { matching.source }
   private var destination: ManagedObjectModel { matching.destination }
 
-  /// The codes of the destination, but for layouts, which follow from them.
+  /// The codes of the destination, except for layouts, which follow from them.
   ///
   /// - Parameter number: the destination's number among the models of the store.
   func codes(number: UInt64) throws(StoreError) -> SchemaCodes {
@@ -25,7 +25,7 @@ struct CodeMigration {
       entities: entities, properties: properties, referrers: referrers, indexes: [:], fetchIndexes: old.fetchIndexes,
       layouts: [:], former: nil, fills: old.fills, lastEntity: old.lastEntity, lastProperty: old.lastProperty,
       lastIndex: old.lastIndex, lastLayout: old.lastLayout)
-    // The indexes that stay are known by the codes of their columns: all others have to have theirs first.
+    // Kept indexes are identified by the codes of their columns, which have to be assigned first.
     try codes.assignProperties(destination)
     let indexes = IndexMigration(matching: matching, old: old, new: codes)
     codes.keepIndexes(indexes.keptConstraints(), fetchIndexes: indexes.keptFetchIndexes())
@@ -36,7 +36,7 @@ struct CodeMigration {
       for attribute in entity.attributes {
         let resolved = destination.attribute(attribute.name, of: entity.name) ?? attribute
         for leaf in CompiledAttribute.leaves(of: resolved) where !leaf.description.isDerived {
-          // An element of a composite that is nil has no value, whatever its default is.
+          // An element of a composite that is nil has no value, regardless of its default.
           guard !leaf.path.contains("."), let code = codes.properties[entity.name]?[leaf.path], code > old.lastProperty,
             let value = leaf.description.defaultValue
           else { continue }
@@ -49,12 +49,12 @@ struct CodeMigration {
 
   // MARK: Properties
 
-  /// Declaring entity → property → the code that it had before.
+  /// Declaring entity → property → its former code.
   private func claimedProperties() -> [String: [String: UInt16]] {
     var claimed: [String: [String: UInt16]] = [:]
     var taken: Set<UInt16> = []
     for entity in destination.entities {
-      // What several entities had, and one above them has now, can go on with the code of one.
+      // If several entities had it, and an ancestor has it now, the ancestor can keep the code of one.
       let candidates = [entity.name] + destination.subentities(of: entity.name)
       func claim(_ path: String, _ code: (String) -> UInt16?) {
         for candidate in candidates {
@@ -81,7 +81,7 @@ struct CodeMigration {
     SchemaInverse.declaringEntity(of: property, from: entity, in: destination) == entity.name
   }
 
-  /// The code of the leaf that a leaf of the destination was, if it is stored in the same way.
+  /// The former code of a destination's element, if its stored form is unchanged.
   private func code(
     ofLeaf leaf: (path: String, description: AttributeDescription), _ attribute: String, in entity: String
   ) -> UInt16? {
@@ -91,7 +91,7 @@ struct CodeMigration {
     return old.properties[former.declaringEntity]?[former.path]
   }
 
-  /// The code of the relationship that one of the destination was, if its members are stored in the same way.
+  /// The former code of a destination's relationship, if its stored form is unchanged.
   private func code(of relationship: RelationshipDescription, in entity: String) -> UInt16? {
     guard let former = matching.relationship(relationship.name, of: entity), !former.isTransient,
       former.isToMany == relationship.isToMany,
@@ -101,7 +101,7 @@ struct CodeMigration {
     return old.properties[declaring]?[former.name]
   }
 
-  /// Declaring entity → relationship without an inverse → the code of its hidden lists, if they are right as they are.
+  /// Declaring entity → relationship without an inverse → the code of its hidden lists, if they are still valid.
   private func claimedReferrers(_ properties: [String: [String: UInt16]]) -> [String: [String: UInt16]] {
     var claimed: [String: [String: UInt16]] = [:]
     for (entity, codes) in properties {
@@ -110,7 +110,7 @@ struct CodeMigration {
         guard let code = codes[relationship.name],
           SchemaInverse.inverse(of: relationship, declaredIn: entity, in: destination) == nil
         else { continue }
-        // The one that had the code had no inverse either, if it has a hidden list.
+        // The former relationship had no inverse either, if it has a hidden list.
         for (former, names) in old.properties {
           guard let name = names.first(where: { $0.value == code })?.key,
             let hidden = old.referrers[former]?[name]
@@ -122,7 +122,7 @@ struct CodeMigration {
     return claimed
   }
 
-  // MARK: What is no more
+  // MARK: Removed
 
   private func former(_ codes: SchemaCodes, number: UInt64) -> FormerCodes {
     var former = old.former ?? FormerCodes()
@@ -150,14 +150,15 @@ struct CodeMigration {
 }
 
 extension ModelMatching {
-  /// A stored attribute, or an element of a composite one, of the source.
+  /// A stored attribute of the source, or an element of a composite one.
   package struct Leaf {
     let declaringEntity: String
     package let path: String
     package let description: AttributeDescription
   }
 
-  /// The leaf of the source that a leaf of the destination's entity was; nil where there was none, or nothing was stored of it.
+  /// The source's element that corresponds to one of a destination's entity; nil if there was none, or it was not
+  /// stored.
   package func formerLeaf(_ path: String, _ attribute: String, of entity: String) -> Leaf? {
     guard let former = self.attribute(attribute, of: entity), !former.isTransient,
       let declaring = formerDeclaringEntity(of: former.name, below: entity)
@@ -167,7 +168,7 @@ extension ModelMatching {
     return Leaf(declaringEntity: declaring, path: leaf.path, description: leaf.description)
   }
 
-  /// The topmost entity of the source that declares a property of the one that an entity was.
+  /// The topmost entity of the source that declares a property of an entity's counterpart.
   func formerDeclaringEntity(of property: String, below entity: String) -> String? {
     guard let earlier = entities[entity].flatMap({ source.entity(named: $0) }) else { return nil }
     return SchemaInverse.declaringEntity(of: property, from: earlier, in: source)

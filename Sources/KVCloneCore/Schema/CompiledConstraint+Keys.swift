@@ -2,7 +2,7 @@ package import KVCloneModel
 package import KVCloneRecords
 
 extension CompiledConstraint {
-  /// The values of an object under the constraint; a to-one target counts by its id.
+  /// The values of an object under the constraint; a to-one target is represented by its id.
   package func values(_ entity: CompiledEntity, _ view: borrowing RecordView, _ id: ObjectID, _ schema: Schema)
     throws(StoreError) -> [AttributeValue?]
   {
@@ -11,11 +11,11 @@ extension CompiledConstraint {
     return values
   }
 
-  /// A to-one target as an index holds it.
+  /// The representation of a to-one target in an index.
   package static func column(_ target: ObjectID) -> AttributeValue { .integer(Int64(bitPattern: target.rawValue)) }
 
-  /// The key without the object's id; nil where a value is nil, which never conflicts (R24), or of a kind that no key
-  /// can hold.
+  /// The key without the object's id; nil if a value is nil, which never conflicts (R24), or of a kind that no key can
+  /// hold.
   package func entry(_ entity: CompiledEntity, _ view: borrowing RecordView, _ id: ObjectID, _ schema: Schema)
     throws(StoreError) -> IndexKeyBuilder?
   {
@@ -34,7 +34,7 @@ extension CompiledConstraint {
 }
 
 extension RawSpan {
-  /// Whether the bytes are the same.
+  /// Compares bytewise.
   package func isEqual(to bytes: [UInt8]) -> Bool {
     guard byteCount == bytes.count else { return false }
     return withUnsafeBytes { $0.elementsEqual(bytes) }

@@ -1,13 +1,13 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// One stored value of an entity's objects: a plain attribute, or one leaf of a composite attribute (R21).
+/// A stored value of an entity's objects: a plain attribute, or one element of a composite attribute (R21).
 ///
-/// A class, like everything here that carries a description: what is looked at for every object must not copy strings.
+/// A class, like all types here that contain a description: what is used for every object must not copy strings.
 package final class CompiledAttribute: Sendable {
   /// The attribute's name, or `composite.leaf`.
   package let path: String
-  /// The leaf's own description: its type, default, bounds and userInfo.
+  /// The element's own description: its type, default, bounds and userInfo.
   package let description: AttributeDescription
   /// The field of the record layout; nil for transient attributes, which are not stored.
   package let field: Int?
@@ -15,9 +15,9 @@ package final class CompiledAttribute: Sendable {
   package let code: UInt16
   /// Whether the store computes it.
   package let isDerived: Bool
-  /// Whether a commit has anything to check of it. Derived attributes are the store's own business.
+  /// Whether a commit has to validate it. Derived attributes are never validated.
   package let isValidated: Bool
-  /// What objects have whose records are older than the attribute.
+  /// The value of objects whose records are older than the attribute.
   package let fill: AttributeValue?
 
   init(path: String, description: AttributeDescription, field: Int?, code: UInt16, fill: AttributeValue? = nil) {
@@ -33,12 +33,12 @@ package final class CompiledAttribute: Sendable {
     self.code = code
   }
 
-  /// The stored leaves of an attribute: itself, or a composite's leaves, depth first.
+  /// The paths of an attribute's stored elements: itself, or a composite's elements, depth first.
   static func leafPaths(of attribute: AttributeDescription) -> [String] {
     leaves(of: attribute).map(\.path)
   }
 
-  /// The leaves with their paths.
+  /// The elements with their paths.
   package static func leaves(of attribute: AttributeDescription, prefix: String = "")
     -> [(path: String, description: AttributeDescription)]
   {
@@ -48,7 +48,7 @@ package final class CompiledAttribute: Sendable {
   }
 }
 
-/// One relationship as objects of one concrete entity have it.
+/// A relationship of one concrete entity's objects.
 package final class CompiledRelationship: Sendable {
   package let name: String
   package let description: RelationshipDescription
@@ -60,15 +60,15 @@ package final class CompiledRelationship: Sendable {
   package let destinationRootCode: UInt16
   package let isToMany: Bool
   package let isOrdered: Bool
-  /// The code of the relationship on the other side; of the hidden referrers list where the model has no inverse.
+  /// The code of the inverse relationship; of the hidden referrer list if the model has no inverse.
   package let inverseCode: UInt16
   package let hasInverse: Bool
-  /// Whether the other side is an ordered to-many relationship.
+  /// Whether the inverse is an ordered to-many relationship.
   package let inverseIsOrdered: Bool
   package let inverseIsToMany: Bool
-  /// Whether the other side may learn of a new object later: nothing but its list changes, and the object comes at its end.
+  /// Whether the inverse side of a new object can be deferred: only a list changes, and the object is added at its end.
   let inverseMayWait: Bool
-  /// Whether a commit has anything to check of it.
+  /// Whether a commit has to validate it.
   package let isValidated: Bool
 
   init(
@@ -96,9 +96,9 @@ package final class CompiledRelationship: Sendable {
 /// A uniqueness constraint with its index.
 package struct CompiledConstraint: Sendable {
   package let indexID: UInt16
-  /// The constraint's attributes, with commas between.
+  /// The constraint's attributes, separated by commas.
   package let name: String
-  /// Indices into `CompiledEntity.attributes`, or of to-one relationships.
+  /// Indexes into `CompiledEntity.attributes`, or of to-one relationships.
   package let columns: [Column]
 
   package enum Column: Sendable {
@@ -107,25 +107,25 @@ package struct CompiledConstraint: Sendable {
   }
 }
 
-/// Everything that reading and writing objects of one entity needs, looked up once.
+/// The compiled description of one entity, for reading and writing its objects.
 package final class CompiledEntity: Sendable {
   package let name: String
   package let code: UInt16
   package let rootCode: UInt16
   package let isAbstract: Bool
   package let layout: RecordLayout
-  /// Objects of this entity and its subentities live here.
+  /// The table of this entity and its subentities.
   package let table: StorageTable
   package let attributes: [CompiledAttribute]
   package let attributeIndex: [String: Int]
   private let attributePlaces: NameTable
-  /// What attributes of a new object have that are not given.
+  /// The default values of a new object's attributes.
   let defaults: [(attribute: CompiledAttribute, value: AttributeValue)]
-  /// The fields of attributes in ``layout``; -1 for those that are not stored.
+  /// The fields of attributes in ``layout``; -1 for unstored ones.
   let attributeFields: NameTable
-  /// Composite attributes by name: their description.
+  /// The descriptions of composite attributes by name.
   package let composites: [String: AttributeDescription]
-  /// Names in the model's order, composites as one.
+  /// Names in the model's order, with each composite once.
   package let attributeNames: [String]
   package let relationships: [CompiledRelationship]
   package let relationshipIndex: [String: Int]
@@ -134,19 +134,19 @@ package final class CompiledEntity: Sendable {
   package let constraints: [CompiledConstraint]
   package let fetchIndexes: [CompiledFetchIndex]
   package let requestIndexes: RequestIndexes
-  /// Codes of the attributes and to-one relationships that any index has.
+  /// The codes of all indexed attributes and to-one relationships.
   package let indexedCodes: Set<UInt16>
-  /// Those of them that uniqueness constraints are about.
+  /// The codes of those in uniqueness constraints.
   let uniqueCodes: Set<UInt16>
-  /// Codes of the entity and all its super-entities.
+  /// The codes of the entity and its ancestors.
   package let lineage: Set<UInt16>
-  /// Codes of the entity and all entities below it that can have objects.
+  /// The codes of the entity and its descendants that can have objects.
   package let concreteCodes: Set<UInt16>
-  /// Attributes whose values a deleted object's history keeps.
+  /// The attributes whose values are preserved in a deleted object's history.
   let preservedNames: [String]
-  /// Whether a commit has anything to check of objects of this very entity.
+  /// Whether a commit has to validate objects of exactly this entity.
   package let isValidated: Bool
-  /// Hidden lists that objects of this entity may own: relationships without an inverse that can point at them.
+  /// The hidden lists of objects of this entity: for relationships without an inverse that can lead to them.
   package let referrerCodes: [UInt16]
 
   init(
@@ -200,10 +200,10 @@ package final class CompiledEntity: Sendable {
     }
   }
 
-  /// Whether objects of this entity are objects of the entity with `code` too.
+  /// Whether objects of this entity also belong to the entity with `code`.
   package func isKind(of code: UInt16) -> Bool { code == self.code || lineage.contains(code) }
 
-  /// The stored attribute called `name`; nil also where only the dictionary knows the name.
+  /// The stored attribute called `name`; nil also if the name is found only in the dictionary.
   package func storedAttribute(_ name: String) -> CompiledAttribute? {
     guard let place = attributePlaces[name], attributes[place].field != nil else { return nil }
     return attributes[place]
@@ -219,7 +219,7 @@ package final class CompiledEntity: Sendable {
     return relationships[index]
   }
 
-  /// The relationship on the other side of `relationship`, for a target of this entity; nil for hidden referrers.
+  /// The inverse of `relationship`, for a target of this entity; nil for hidden referrers.
   package func inverse(of relationship: CompiledRelationship) -> CompiledRelationship? {
     guard relationship.hasInverse, let index = relationshipIndexByCode[relationship.inverseCode] else { return nil }
     return relationships[index]

@@ -1,24 +1,24 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// A fetch index of the model as objects of one concrete entity keep it: an entry for every object, nil ones too.
+/// A fetch index of one concrete entity's objects: an entry for every object, including those with nil.
 package struct CompiledFetchIndex: Sendable {
   package let indexID: UInt16
   /// The model's name for it.
   package let name: String
-  /// The entity that declares it: its objects and those of all entities below have entries.
+  /// The entity that declares it: its objects and those of its descendants have entries.
   let entityCode: UInt16
   package let columns: [Column]
 
   package struct Column: Sendable {
-    /// Where an object's value is.
+    /// The place of an object's value.
     package let place: CompiledConstraint.Column
     /// The code of the attribute or relationship.
     let code: UInt16
-    /// nil for a to-one relationship.
+    /// Nil for a to-one relationship.
     let type: AttributeType?
     let isAscending: Bool
-    /// Whether a text counts as `[cd]` compares it.
+    /// Whether the text is compared as by `[cd]`.
     let isFolded: Bool
   }
 
@@ -53,7 +53,7 @@ package struct CompiledFetchIndex: Sendable {
     return builder
   }
 
-  /// Bytes of an entry with these values, key and value; 0 where no key can hold them.
+  /// The size of an entry with these values, key and value; 0 if no key can hold them.
   package func entryByteCount(_ values: [AttributeValue?]) -> UInt64 {
     guard let builder = try? builder(for: values) else { return 0 }
     return UInt64(builder.bytes.count + 16)
@@ -66,7 +66,7 @@ extension QueryComparison.Options {
 }
 
 extension CompiledEntity {
-  /// An object's value in a column of an index; a to-one target counts by its id.
+  /// An object's value in a column of an index; a to-one target is represented by its id.
   func value(
     at place: CompiledConstraint.Column, _ view: borrowing RecordView, _ id: ObjectID, _ schema: Schema
   ) throws(StoreError) -> AttributeValue? {
@@ -79,7 +79,7 @@ extension CompiledEntity {
     }
   }
 
-  /// The code of what is in a column of an index.
+  /// The code of a column's property.
   func code(at place: CompiledConstraint.Column) -> UInt16 {
     switch place {
     case .attribute(let index): attributes[index].code
@@ -90,7 +90,7 @@ extension CompiledEntity {
   /// Whether objects have entries in any index.
   package var hasIndexes: Bool { !constraints.isEmpty || !fetchIndexes.isEmpty }
 
-  /// The keys of an object's entries: in all indexes, or in those alone that have one of some properties.
+  /// The keys of an object's entries: in all indexes, or only in those with some of the properties.
   package func indexKeys(
     _ id: ObjectID, _ view: borrowing RecordView, _ schema: Schema, of codes: Set<UInt16>? = nil
   ) throws(StoreError) -> [[UInt8]] {

@@ -1,12 +1,12 @@
 import KVCloneModel
 
-/// All derivations of a schema, and which change of which object touches which of them.
+/// All derivations of a schema, and the changes that affect each.
 package final class DerivationPlan: Sendable {
-  /// Sources before what is made of them.
+  /// In order of dependency, sources first.
   package let all: [Derivation]
-  /// What decides which values the attributes have; nil where there is none to compute.
+  /// A text that determines the attributes' values; nil if there is none to compute.
   package let fingerprint: String?
-  /// By entity code; nil where nothing derived depends on the entity's objects.
+  /// By entity code; nil if no derived attribute depends on the entity's objects.
   private let entities: [EntityDerivations?]
 
   init(_ model: ManagedObjectModel, _ entities: [CompiledEntity], lastCode: UInt16) {
@@ -22,7 +22,7 @@ package final class DerivationPlan: Sendable {
     self.entities = byCode
   }
 
-  /// Whether every entity's attributes are made of what another plan's are made of, by code.
+  /// Whether every entity's attributes have the same sources as in another plan, by code.
   package func isSame(as other: DerivationPlan) -> Bool {
     Set(parts) == Set(other.parts)
   }
@@ -45,7 +45,7 @@ package final class DerivationPlan: Sendable {
     }
   }
 
-  /// What changes of an entity's objects mean; nil where they mean nothing.
+  /// The effects of an entity's changes; nil if there are none.
   @inline(__always)
   package func entity(_ code: UInt16) -> EntityDerivations? {
     Int(code) < entities.count ? entities[Int(code)] : nil
@@ -53,19 +53,19 @@ package final class DerivationPlan: Sendable {
 }
 
 private struct Compiler {
-  /// A derivation before it has its place.
+  /// A derivation without an index yet.
   private struct Draft {
     let attribute: CompiledAttribute
     let function: DerivedExpression.Function
     let hops: [CompiledRelationship]
     let source: CompiledAttribute?
-    /// Codes of concrete entities that have it.
+    /// The codes of concrete entities with it.
     var owners: Set<UInt16> = []
     /// The entities behind each relationship, and before the first one.
     var places: [CompiledEntity]
   }
 
-  /// What two entities' derivations have in common where they are one.
+  /// The properties by which the derivations of two entities are equal.
   private struct Identity: Hashable {
     let attribute: UInt16
     let function: DerivedExpression.Function
@@ -82,7 +82,7 @@ private struct Compiler {
     self.byName = byName
   }
 
-  /// Adds one entity's attribute: to the derivation of the entity above, where it is the same one.
+  /// Adds one entity's attribute: to the derivation of an ancestor, if it is the same one.
   mutating func add(_ entry: ModelDerivations.Entry) {
     guard let entity = byName[entry.entity], let index = entity.attributeIndex[entry.attribute.name] else { return }
     var hops: [CompiledRelationship] = []
@@ -113,9 +113,9 @@ private struct Compiler {
     }
   }
 
-  /// Gives the drafts their places. They come sources first already.
+  /// Assigns the indexes. The drafts are already in order of dependency.
   mutating func compile() {
-    // Members' root entity → their owners': the ways that a change of a member's value can go.
+    // Members' root entity → their owners': the paths along which a change of a member's value propagates.
     var ways: [UInt16: Set<UInt16>] = [:]
     for draft in drafts where draft.hops.count == 1 {
       ways[draft.places[1].rootCode, default: []].insert(draft.places[0].rootCode)
@@ -142,7 +142,7 @@ private struct Compiler {
     return false
   }
 
-  /// What changes of a concrete entity's objects mean.
+  /// The effects of a concrete entity's changes.
   func derivations(of entity: CompiledEntity) -> EntityDerivations? {
     var own: [(derivation: Derivation, attribute: CompiledAttribute)] = []
     var attributes: [UInt16: [DerivationDependency]] = [:]

@@ -1,16 +1,16 @@
 import Foundation
 package import KVCloneModel
 
-/// The members of a relationship taken together, value by value in the list's order. nil counts for nothing.
+/// An aggregate over the members of a relationship, updated value by value in the list's order. nil is ignored.
 ///
-/// Numbers are added as requests add them: see ``NumberSum``. The least and the greatest value are by the order of fetch
-/// requests, −0 below 0; NaN is neither.
+/// Numbers are added as in requests: see ``NumberSum``. The minimum and maximum use the order of fetch requests, with
+/// −0 below 0; NaN is neither.
 package struct DerivedAggregate {
   private let function: QueryCollectionOperator
   private var sum = NumberSum()
   private var best: AttributeValue?
 
-  /// Whether no order of the values would have given another sum.
+  /// Whether the sum is independent of the order of the values.
   var isExact: Bool { !sum.hasDouble }
 
   package init(_ function: QueryCollectionOperator) {
@@ -28,15 +28,15 @@ package struct DerivedAggregate {
     }
   }
 
-  /// The value as the derived attribute has it; nil where its type cannot hold it, where the sum is nil in a request, and
-  /// for the average, the least and the greatest of nothing. The sum of nothing is 0.
+  /// The value in the derived attribute's type; nil if the type cannot represent it, if the sum is nil in a request,
+  /// and for the average, minimum and maximum without values. The sum without values is 0.
   package func value(_ type: AttributeType) -> AttributeValue? {
     switch function {
     case .min, .max: return best
     case .sum:
       return sum.sum.flatMap { type.derived(number: $0) }
     case .avg:
-      // A double would lose digits that these types have.
+      // A double would lose digits that these types can represent.
       if type.isInteger, let whole = sum.wholeAverage { return type.coerce(.integer(whole)) }
       if type == .decimal, !sum.hasDouble { return sum.decimalAverage.map { .decimal($0) } }
       return sum.average.flatMap { type.derived(number: $0) }
@@ -46,7 +46,7 @@ package struct DerivedAggregate {
 
   // MARK: One member at a time
 
-  /// Whether `adjusted` can ever do anything: sums that are exact, the least and the greatest value.
+  /// Whether `adjusted` is ever possible: for exact sums, the minimum and the maximum.
   static func isIncremental(_ function: DerivedExpression.Function, _ source: AttributeType?, _ type: AttributeType)
     -> Bool
   {
@@ -58,14 +58,14 @@ package struct DerivedAggregate {
     }
   }
 
-  /// What becomes of a value when a member's changes.
+  /// The effect of a member's change on the value.
   enum Adjustment: Equatable {
     case value(AttributeValue?)
-    /// All members have to be looked at.
+    /// All members have to be read.
     case recompute
   }
 
-  /// What becomes of `value` when one member's value leaves, another comes; nil is none.
+  /// The effect on `value` when one member's value is removed and another added; nil for none.
   static func adjusted(
     _ function: QueryCollectionOperator, _ value: AttributeValue?, lost: AttributeValue?, gained: AttributeValue?,
     _ type: AttributeType
@@ -92,7 +92,7 @@ package struct DerivedAggregate {
         old.isShort
       else { return .recompute }
       return .value(.decimal(old - minus + plus))
-    // A sum that did not fit: what is left may fit again.
+    // After an overflow, the remaining sum may fit again.
     default: return .recompute
     }
   }
@@ -107,7 +107,7 @@ package struct DerivedAggregate {
     return lost == value ? .recompute : .value(value)
   }
 
-  /// Whether one value is further on the way to the least, or the greatest, than another.
+  /// Whether one value is less, or greater for a maximum, than another.
   private static func precedes(_ left: AttributeValue, _ right: AttributeValue, _ function: QueryCollectionOperator)
     -> Bool
   {
@@ -124,7 +124,7 @@ package struct DerivedAggregate {
 }
 
 extension QueryOrder {
-  /// Of numbers that are not NaN, with −0 below 0.
+  /// Orders numbers that are not NaN, with −0 below 0.
   fileprivate init(total left: Double, _ right: Double) {
     self = left == right && left.sign != right.sign ? (left.sign == .minus ? .less : .greater) : .init(left, right)
   }
@@ -153,14 +153,14 @@ extension AttributeValue {
 }
 
 extension AttributeType {
-  /// A value of a source as a derived attribute of this type has it: without its fraction where it is whole, rounded where
-  /// it has fewer digits, and nil where it cannot hold it. A derived value never stands in the way of a write.
+  /// Converts a source's value to this type of derived attribute: an integral number loses its fraction, digits are
+  /// rounded, and what the type cannot represent becomes nil. A derived value never makes a write fail.
   package func derived(from value: AttributeValue) -> AttributeValue? {
     if let exact = coerce(value) { return exact }
     return QueryValue(value).number.flatMap { derived(number: $0) }
   }
 
-  /// The same for a number that was calculated.
+  /// Converts a calculated number.
   func derived(number: QueryNumber) -> AttributeValue? {
     switch self {
     case .double: return .double(number.double)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Earlier versions of a store's model with their codes, each read once, when a name of that time is looked up.
+/// Earlier versions of a store's model with their codes, each loaded when a former name is looked up.
 package final class FormerCatalogs: Sendable {
   private let known = Mutex<[UInt64: StoreCatalog]>([:])
 

@@ -1,7 +1,7 @@
 import KVCloneModel
 
-/// Which indexes of a model's next version are ones that the store has already, entry by entry: over the same columns, of the same
-/// objects. All others are made anew, under a new number.
+/// Determines which indexes of a model's next version have the same entries as existing ones: over the same columns, of
+/// the same objects. All others are built, under a new id.
 struct IndexMigration {
   let matching: ModelMatching
   let old: SchemaCodes
@@ -11,9 +11,9 @@ struct IndexMigration {
   private var source: ManagedObjectModel { matching.source }
   private var destination: ManagedObjectModel { matching.destination }
 
-  /// What an index has entries of.
+  /// The content of an index.
   private struct Content: Hashable {
-    /// Code, and what the column says besides.
+    /// The code and the form of each column.
     let columns: [String]
     /// Codes of the concrete entities, and of their roots: ids are in the keys.
     let entities: Set<[UInt16]>
@@ -66,7 +66,7 @@ struct IndexMigration {
     return kept
   }
 
-  /// nil where a column is not stored, or is one that objects get values in by the migration.
+  /// Nil if a column is not stored, or if the migration sets values in it.
   private func content(
     _ columns: [(path: String, form: String)], _ entity: String, _ model: ManagedObjectModel, _ codes: SchemaCodes,
     isEarlier: Bool
@@ -83,7 +83,7 @@ struct IndexMigration {
     }
     var entities: Set<[UInt16]> = []
     for name in [entity] + model.subentities(of: entity) where model.entity(named: name)?.isAbstract == false {
-      // An entity that is new has no objects, and one that goes has none any more.
+      // A new entity has no objects, and a removed one loses them.
       let isKept = isEarlier ? matching.laterEntities[name] != nil : matching.entities[name] != nil
       guard isKept, let code = codes.entities[name],
         let root = model.rootEntity(of: name).flatMap({ codes.entities[$0] })
@@ -93,7 +93,7 @@ struct IndexMigration {
     return Content(columns: forms, entities: entities)
   }
 
-  /// Whether objects get other ids, which are values of to-one relationships.
+  /// Whether objects get new ids, which are values of to-one relationships.
   private var movesObjects: Bool {
     matching.entities.contains { later, earlier in
       let root = source.rootEntity(of: earlier).flatMap { old.entities[$0] }
@@ -101,7 +101,7 @@ struct IndexMigration {
     }
   }
 
-  /// Whether objects in which it is nil get a value: it has become mandatory.
+  /// Whether nil is replaced by a value: it has become required.
   private func getsValues(_ path: String, _ top: String, _ entity: String) -> Bool {
     ([entity] + destination.subentities(of: entity)).contains { name in
       guard let attribute = destination.attribute(top, of: name),

@@ -1,9 +1,9 @@
 import KVCloneModel
 package import KVCloneRecords
 
-/// The metadata table: a few named values that describe the store itself.
+/// The metadata table: named values that describe the store itself.
 package enum Metadata {
-  /// A named value; nil where there is none.
+  /// A named value; nil if it is missing.
   package static func get<Value: ValueCodec>(
     _ storage: borrowing StorageTransaction, _ table: StorageTable, _ name: String, as type: Value.Type
   ) throws(StoreError) -> Value? {
@@ -17,7 +17,7 @@ package enum Metadata {
     }
   }
 
-  /// The same by a key that is made already; `name` is for errors. Every transaction reads some.
+  /// Reads a value by a prepared key; `name` is for errors. Every transaction reads some.
   private static func get<Value: ValueCodec>(
     _ storage: borrowing StorageTransaction, _ table: StorageTable, _ key: ShortKey, as type: Value.Type,
     _ name: () -> String
@@ -36,7 +36,7 @@ package enum Metadata {
     try get(storage, table, name, as: CounterValue.self)?.value ?? 0
   }
 
-  /// The counter of a root entity's serials; 0 before it was first written.
+  /// The serial counter of a root entity; 0 before it is first written.
   package static func serial(_ storage: borrowing StorageTransaction, _ table: StorageTable, rootCode: UInt16)
     throws(StoreError) -> UInt64
   {
@@ -44,7 +44,7 @@ package enum Metadata {
     return try get(storage, table, key, as: CounterValue.self) { MetadataKey.serial(rootCode: rootCode) }?.value ?? 0
   }
 
-  /// What a file says of itself; nil where it says nothing. Whether this library may read on is for who asks.
+  /// The format record of a file; nil if it is missing. The caller checks whether this library supports it.
   package static func format(_ storage: borrowing StorageTransaction, _ table: StorageTable) throws(StoreError)
     -> FormatRecord?
   {
@@ -64,7 +64,7 @@ package enum Metadata {
     try storage.put(table, key.span.bytes, bytes.span.bytes)
   }
 
-  /// Writes a counter: every commit writes some, and so without heap memory.
+  /// Writes a counter, without heap allocation because every commit writes some.
   static func put(
     _ storage: inout StorageTransaction, _ table: StorageTable, _ key: ShortKey, _ counter: UInt64
   ) throws(StoreError) {
@@ -74,7 +74,7 @@ package enum Metadata {
     }
   }
 
-  /// A named value as it is stored.
+  /// Encodes a named value.
   static func entry(_ name: String, _ value: some ValueCodec) -> (key: [UInt8], value: [UInt8]) {
     let key = MetadataKey.bytes(name)
     return (key, value.encoded(seed: ValueEnvelope.seed(tableCode: .metadata, key: key)))
@@ -86,7 +86,7 @@ package enum Metadata {
 }
 
 extension FormatRecord {
-  /// Refuses the file at `path` if it is of a format that this library does not read.
+  /// Rejects the file at `path` if this library does not support its format.
   ///
   /// - Throws: `incrementalBackup`, `newerFormat`, `olderFormat`.
   package func requireReadable(at path: String) throws(StoreError) {
@@ -112,7 +112,7 @@ extension FormatRecord {
 }
 
 extension Metadata {
-  /// What the metadata say of derived attributes that were computed by these expressions.
+  /// The metadata value for derived attributes that were computed by these expressions.
   package static func derivations(_ fingerprint: String) -> BytesValue {
     BytesValue(Array(SHA256.hash(fingerprint.utf8).bytes.prefix(16)))
   }

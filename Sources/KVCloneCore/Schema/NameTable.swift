@@ -1,19 +1,19 @@
-/// Numbers by name, for names that are looked up for every object: a name is known by its length and its first and last bytes,
-/// which costs a fraction of hashing it. What these leave open, the bytes in between decide.
+/// Numbers by name, for names that are looked up for every object: a name is identified by its length and its first and
+/// last bytes, which costs a fraction of hashing it. If these are equal, the bytes in between decide.
 ///
-/// Names are the same here if their bytes are; a dictionary takes canonically equivalent ones for one. So whoever finds
-/// nothing here asks a dictionary.
+/// Names are compared bytewise; a dictionary also finds canonically equivalent ones. If nothing is found, callers use a
+/// dictionary.
 final class NameTable: @unchecked Sendable {
   private struct Slot {
     var key: NameKey
     var number: Int
-    /// The whole name; nil in a slot without one.
+    /// The whole name; nil in an empty slot.
     var bytes: UnsafeRawPointer?
   }
 
   private let slots: UnsafeMutablePointer<Slot>
   private let mask: Int
-  /// All names, one behind the other.
+  /// All names, concatenated.
   private let texts: UnsafeMutableRawBufferPointer
 
   /// Of equal names the first counts.
@@ -43,7 +43,7 @@ final class NameTable: @unchecked Sendable {
     texts.deallocate()
   }
 
-  /// The number of a name; nil also where the name's bytes are not at hand.
+  /// The number of a name; nil also if the name's bytes are not contiguous in memory.
   @inline(__always)
   subscript(name: String) -> Int? {
     name.utf8.withContiguousStorageIfAvailable { self[UnsafeRawBufferPointer($0)] } ?? nil
@@ -93,7 +93,7 @@ private struct NameKey: Equatable {
     }
   }
 
-  /// Whether it has all of the name's bytes.
+  /// Whether it contains all of the name's bytes.
   var isWhole: Bool { count <= 16 }
 
   var hash: Int {

@@ -1,4 +1,5 @@
-/// The codes of ordered to-many relationships, in bits: those that a store's model ever had, since snapshots show them.
+/// The codes of ordered to-many relationships, as a bitmap: all that a store's model ever had, because snapshots
+/// contain them.
 package struct OrderedLists: Sendable {
   private var words: [UInt64] = []
 

@@ -1,35 +1,35 @@
 package import KVCloneModel
 
-/// What becomes of the records of one concrete entity, where more is to be done than to read them by the new layout.
+/// The migration of one concrete entity's records, if reading them with the new layout is not enough.
 package struct RecordMigration {
-  /// One thing to be done to each record.
+  /// A change of each record.
   package enum Step {
-    /// The value in one field, in another type or only in another place.
+    /// Converts the value of one field to another type, or moves it.
     case convert(from: UInt16, to: UInt16, AttributeConversion, path: String)
-    /// A value where there is none.
+    /// Sets a value if there is none.
     case fill(UInt16, AttributeValue)
-    /// What new objects have, in a field that older records of the entity have not, or with values from another time: others have had
-    /// the attribute already.
+    /// Sets the default of new objects in a field that the entity's older records lack, or have with outdated values:
+    /// other entities had the attribute before.
     case renew(UInt16, AttributeValue?)
-    /// A value for an element that is new, or nil where it may not be, in composites of which another element has one: what was nil
-    /// stays nil.
+    /// Sets a new element, or one that may no longer be nil, in composites with another non-nil element: a composite
+    /// that is nil stays nil.
     case complete(UInt16, AttributeValue, siblings: [UInt16])
-    /// Nobody, in a field of the same kind.
+    /// Clears the members in a field of the same kind.
     case clear(CompiledRelationship)
-    /// The members of a list, or the target of a to-one relationship, in another relationship.
+    /// Moves the members of a list, or the target of a to-one relationship, to another relationship.
     case move(from: UInt16, wasToMany: Bool, to: CompiledRelationship)
   }
 
   package let entity: CompiledEntity
   package let steps: [Step]
-  /// Relationships whose other side does not know of their members.
+  /// Relationships whose inverse side lacks the members.
   package let oneSided: [CompiledRelationship]
-  /// What records have in an attribute that they are older than, by its code in the source.
+  /// The values of attributes that records are older than, by code in the source.
   package let fills: [UInt16: AttributeValue]
 
   package var isNothing: Bool { steps.isEmpty && oneSided.isEmpty }
 
-  /// Whether all of it is done within one record: what follows can be done to what it makes, before that is stored.
+  /// Whether all changes are within one record: later changes can be applied to the result before it is stored.
   package var isAboutRecords: Bool {
     oneSided.isEmpty
       && steps.allSatisfy { step in
@@ -40,7 +40,7 @@ package struct RecordMigration {
       }
   }
 
-  /// Nothing but the entity's present layout.
+  /// Only converts to the entity's current layout.
   package init(layoutOf entity: CompiledEntity) {
     self.entity = entity
     steps = []
@@ -65,7 +65,8 @@ package struct RecordMigration {
           steps.append(.complete(attribute.code, value, siblings: siblings))
           continue
         }
-        // A subentity can redeclare the attribute with a default other than that of older records, which are then renewed.
+        // A subentity can redeclare the attribute with a default other than that of older records, which are then
+        // rewritten.
         if known.contains(attribute.code) || attribute.fill != attribute.description.defaultValue {
           steps.append(.renew(attribute.code, attribute.description.defaultValue))
         }
@@ -107,7 +108,7 @@ package struct RecordMigration {
     self.fills = fills
   }
 
-  /// The other elements of the composite that an attribute is one of; nil where it is none.
+  /// The other elements of an attribute's composite; nil for plain attributes.
   private static func siblings(of attribute: CompiledAttribute, in entity: CompiledEntity) -> [UInt16]? {
     guard let dot = attribute.path.firstIndex(of: ".") else { return nil }
     let prefix = attribute.path[...dot]
@@ -115,7 +116,7 @@ package struct RecordMigration {
       .map(\.code)
   }
 
-  /// Whether the other side has the members' links already: it is what the other side was, or the same hidden lists.
+  /// Whether the inverse side already has the members' links: its relationship is unchanged, or the same hidden lists.
   private static func isKnownToOtherSide(
     _ relationship: CompiledRelationship, _ former: RelationshipDescription, _ declaring: String,
     _ entity: CompiledEntity, _ matching: ModelMatching, _ old: SchemaCodes
@@ -128,7 +129,7 @@ package struct RecordMigration {
       return before == nil && old.referrers[declaring]?[former.name] == relationship.inverseCode
     }
     guard let before else { return false }
-    // The inverse may be declared above all entities that were there before.
+    // An ancestor of all former entities may declare the inverse.
     let candidates = [after.entity] + matching.destination.subentities(of: after.entity)
     return candidates.contains {
       matching.relationship(after.relationship.name, of: $0)?.name == before.relationship.name

@@ -1,16 +1,17 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// An index as requests use it: a fetch index of the model, or the one behind a uniqueness constraint.
+/// An index for requests: a fetch index of the model, or that of a uniqueness constraint.
 ///
 /// A class, so that planning a request copies nothing of it.
 package final class RequestIndex: Sendable {
   let id: UInt16
   let name: String
   package let columns: [Column]
-  /// A constraint's index lacks objects with a nil in it, so that it answers only for values that are all given.
+  /// Whether it is a constraint's index, which lacks objects with nil values, and so can only be used if all values are
+  /// given.
   package let isConstraint: Bool
-  /// The entity whose objects, and those of entities below it, have entries; nil where it is not known.
+  /// The entity whose objects, and those of its descendants, have entries; nil if unknown.
   package let entityCode: UInt16?
   /// A key without values.
   package let builder: IndexKeyBuilder
@@ -19,18 +20,18 @@ package final class RequestIndex: Sendable {
     /// The code of the attribute or relationship.
     package let code: UInt16
     package let name: String
-    /// nil for a to-one relationship.
+    /// Nil for a to-one relationship.
     package let type: AttributeType?
     package let isAscending: Bool
     package let isFolded: Bool
 
     package var isText: Bool { type == .string || type == .uri }
 
-    /// Whether all values are in the keys, in the order in which results are sorted.
+    /// Whether the keys contain all values, in the sort order of results.
     package var isSortable: Bool { type != nil && type != .binary && type != .transformable }
   }
 
-  /// nil where there are more columns than an index can have, or none.
+  /// Nil for more columns than an index can have, or none.
   init?(id: UInt16, name: String, columns: [Column], isConstraint: Bool, entityCode: UInt16?) {
     guard (1...FormatLimits.maximumIndexValueCount).contains(columns.count) else { return nil }
     self.id = id
@@ -44,9 +45,9 @@ package final class RequestIndex: Sendable {
   package var title: String { isConstraint ? "the uniqueness constraint \(name)" : "the index \(name)" }
 }
 
-/// What requests for an entity's objects may use.
+/// The indexes for requests of an entity's objects.
 package struct RequestIndexes: Sendable {
-  /// Those behind uniqueness constraints, which every state has.
+  /// The indexes of uniqueness constraints, which every state has.
   package let ofConstraints: [RequestIndex]
   /// The same and the fetch indexes.
   package let all: [RequestIndex]
@@ -72,7 +73,7 @@ package struct RequestIndexes: Sendable {
     }
     ofConstraints = constraints.compactMap { constraint in
       let columns = constraint.columns.map { column($0) }
-      // Large values have no entries.
+      // Blobs have no entries.
       guard columns.allSatisfy({ $0.type != .binary && $0.type != .transformable }) else { return nil }
       return RequestIndex(
         id: constraint.indexID, name: constraint.name, columns: columns, isConstraint: true, entityCode: nil)

@@ -1,9 +1,10 @@
 import KVCloneModel
 
 extension Schema {
-  /// Sees that objects that were stored by an earlier version of the model can be read by this one, with all that this one knows.
+  /// Checks that this version of the model can read objects of an earlier one, with all properties.
   ///
-  /// - Throws: `incompatibleModel` where a migration stores something otherwise since, which would be missing.
+  /// - Throws: `incompatibleModel` if a migration has since changed the stored form of something, which would be
+  ///   missing.
   package func requireReading(_ past: Schema, of snapshot: String) throws(StoreError) {
     if past.catalogNumber == catalogNumber { return }
     let matching = ModelMatching(from: past.model, to: model)
@@ -26,8 +27,8 @@ extension Schema {
     }
   }
 
-  /// Refuses what may have another name and another form since: identifiers that led through versions which the store never had lead
-  /// nowhere here, so a value that was converted would be taken for one that is new, and be missing.
+  /// Rejects properties that may have been renamed and converted since: renaming identifiers that lead through versions
+  /// which the store never had cannot be followed here, so a converted value would appear as a new one, and be missing.
   private func requireKnownNames(
     _ entity: CompiledEntity, _ past: Schema, _ matching: ModelMatching, _ snapshot: String
   ) throws(StoreError) {

@@ -7,7 +7,7 @@ public import KVCloneModel
 public import KVCloneRecords
 
 extension Schema {
-  /// Verifies and opens a record's bytes by the layout that they name.
+  /// Verifies and opens a record by its layout.
   @_lifetime(copy bytes)
   package func view(of bytes: RawSpan, id: ObjectID) throws(StoreError) -> RecordView {
     let known: RecordLayout?
@@ -20,8 +20,8 @@ extension Schema {
     return try view(of: bytes, known, id: id)
   }
 
-  /// The error for a record of a layout, or an entity, that this version of the model does not know: bytes that are as they were
-  /// stored are those of another process, which has migrated the store since.
+  /// The error for a record with an unknown layout or entity: if its bytes are intact, another process has migrated the
+  /// store.
   func unknownLayout(of bytes: RawSpan, _ id: ObjectID) -> StoreError {
     guard ValueEnvelope.isIntact(bytes, seed: ValueEnvelope.seed(object: id)) else {
       return corrupted(id, .checksumMismatch)
@@ -35,7 +35,7 @@ extension Schema {
         + "and open it again", object: rootName(of: id))
   }
 
-  /// The same by a layout that the caller has looked up.
+  /// Opens a record by a layout that the caller has looked up.
   @_lifetime(copy bytes)
   @inlinable @inline(__always)
   package func view(of bytes: RawSpan, _ layout: RecordLayout, id: ObjectID) throws(StoreError) -> RecordView {
@@ -46,7 +46,7 @@ extension Schema {
     }
   }
 
-  /// The same of bytes whose checksum the caller has verified.
+  /// Opens a record whose checksum the caller has verified.
   @_lifetime(copy bytes)
   @inlinable
   package func view(ofIntact bytes: RawSpan, _ layout: RecordLayout, id: ObjectID) throws(StoreError) -> RecordView {
@@ -57,7 +57,7 @@ extension Schema {
     }
   }
 
-  /// The entity that a record says it belongs to.
+  /// The entity of a record.
   package func entity(of record: borrowing RecordView, id: ObjectID) throws(StoreError) -> CompiledEntity {
     guard let entity = entity(code: record.layout.entityCode), entity.rootCode == id.rootCode else {
       throw corrupted(id, .wrongLayout)
@@ -67,7 +67,7 @@ extension Schema {
 
   /// The error for an id without an object.
   ///
-  /// - Parameter entity: of which it was to be, where the caller was told.
+  /// - Parameter entity: its expected entity, if the caller knows it.
   package func notFound(_ id: ObjectID, _ entity: CompiledEntity? = nil) -> StoreError {
     let name = entity.map { "\($0.name)/\(id.serial)" } ?? rootName(of: id)
     return StoreError(
@@ -75,9 +75,9 @@ extension Schema {
       object: name)
   }
 
-  /// The error for bytes that cannot be trusted.
+  /// The error for a corrupted record.
   ///
-  /// - Parameter layout: the one that the record names, which tells its entity unless the name is what is damaged.
+  /// - Parameter layout: the record's layout, which determines its entity unless the layout id is what is corrupted.
   @usableFromInline
   package func corrupted(_ id: ObjectID, _ error: RecordError, _ layout: RecordLayout? = nil) -> StoreError {
     let own = error == .checksumMismatch ? nil : layout.flatMap { entity(code: $0.entityCode) }
@@ -88,7 +88,7 @@ extension Schema {
       object: name)
   }
 
-  /// The error for a value that a clone's record does not take.
+  /// The error for a value that does not fit a clone's record.
   package func unstorable(_ id: ObjectID, _ error: RecordError) -> StoreError {
     if error != .recordTooLarge { return corrupted(id, error) }
     return StoreError(
@@ -96,22 +96,22 @@ extension Schema {
       entity: entity(code: id.rootCode)?.name, object: rootName(of: id))
   }
 
-  /// The id written with its root entity's name, for when the concrete entity is unknown.
+  /// The id with its root entity's name, for an unknown concrete entity.
   package func rootName(of id: ObjectID) -> String {
     "\(entity(code: id.rootCode)?.name ?? String(id.rootCode))/\(id.serial)"
   }
 }
 
 extension Schema {
-  /// An object's name, `Note/12` or its URI: the id and the entity that the name gives. Whether there is such an object is not
-  /// looked up.
+  /// Parses an object's name, `Note/12` or its URI: returns the id and the entity of the name. Does not check whether
+  /// the object exists.
   package func parse(_ text: String, storeUUID: UUID) throws(StoreError) -> (id: ObjectID, entity: CompiledEntity) {
     let (name, serial) = try split(text, storeUUID: storeUUID)
     let entity = try self.entity(nowOrBefore: name)
     return (ObjectID(rootCode: entity.rootCode, serial: serial), entity)
   }
 
-  /// The two parts of an object's name.
+  /// Splits an object's name into its two parts.
   func split(_ text: String, storeUUID: UUID) throws(StoreError) -> (entity: String, serial: UInt64) {
     let prefix = "x-kvclone://"
     var rest = text[...]
@@ -135,7 +135,7 @@ extension Schema {
     return (String(rest[..<slash]), serial)
   }
 
-  /// The entity with a name, or that had the name in an earlier version of the model and none has now.
+  /// The entity with a name, or the one that had an otherwise unused name in an earlier version of the model.
   private func entity(nowOrBefore name: String) throws(StoreError) -> CompiledEntity {
     if entitiesByName[name] == nil, let code = codes.former?.entities[name], let entity = entity(code: code) {
       return entity
@@ -148,8 +148,7 @@ extension Schema {
       .invalidObjectName, "\(text) is not the name of an object; write Entity/serial, such as Note/12", object: text)
   }
 
-  /// The layout of records whose headers say this (`RecordView.layoutAndEntity`); nil for those of entities that are not
-  /// among `codes`.
+  /// The layout for a record's header (`RecordView.layoutAndEntity`); nil for entities that are not in `codes`.
   @usableFromInline
   func layout(
     _ names: UInt32, of record: RawSpan, _ id: ObjectID, ifOf codes: Set<UInt16>
@@ -164,8 +163,8 @@ extension Schema {
     return layout
   }
 
-  /// The code of the entity that a record's header names, which its layout names too. Who passes over a record, or counts it, for
-  /// its entity alone does not look at its checksum; so a flipped bit would make it an object of another entity.
+  /// The entity code of a record's header, checked against its layout. Operations that only filter or count by entity
+  /// do not verify the checksum, so a flipped bit could change the entity.
   func entityCode(_ names: UInt32, of record: RawSpan, _ id: ObjectID) throws(StoreError) -> UInt16 {
     guard let layout = layout(id: UInt16(truncatingIfNeeded: names)) else { throw unknownLayout(of: record, id) }
     let code = UInt16(truncatingIfNeeded: names >> 16)
@@ -173,7 +172,7 @@ extension Schema {
     return code
   }
 
-  /// The id in an object table's key.
+  /// Decodes the id in an object table's key.
   package func objectID(_ key: borrowing RawSpan) throws(StoreError) -> ObjectID {
     do throws(RecordError) {
       return try NumberKey.objectID(copy key)

@@ -5,7 +5,7 @@ import Synchronization
 /// A model with its codes and tables, compiled for reading and writing. One per store and model version; immutable.
 @usableFromInline
 package final class Schema: Sendable {
-  /// Of no other schema that this process ever had.
+  /// Unique among all schemas of the process.
   let number = Schema.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
   private static let lastNumber = Atomic<UInt64>(0)
   package let model: ManagedObjectModel
@@ -18,30 +18,31 @@ package final class Schema: Sendable {
   package let catalogWatch: CatalogVersionCache
   /// The number of its catalog in the store.
   package let catalogNumber: UInt64
-  /// What the store had before.
+  /// The store's earlier catalogs.
   package let formerCatalogs: FormerCatalogs
   package let derivations: DerivationPlan
   /// Values that features keep with the schema.
   package let attachments = Attachments()
-  /// Code → name, of every property that the store ever had; elements of composites as `composite.leaf`.
+  /// Code → name, for every property that the store ever had; elements of composites as `composite.leaf`.
   package let propertyNames: [UInt16: String]
   private let entitiesByCode: [CompiledEntity?]
-  /// Entity code → root entity's code; 0 for codes that no entity of the model has.
+  /// Entity code → root entity's code; 0 for unknown codes.
   private let rootCodesByCode: [UInt16]
   private let entityPlaces: NameTable
   private let layoutsByID: [RecordLayout?]
   /// Root-entity code → table of its objects.
   private let objectTables: [StorageTable?]
-  /// Root entities of which, or of whose subentities, a commit has anything to check.
+  /// The root entities whose objects, or those of subentities, a commit has to validate.
   private let validatedRoots: Set<UInt16>
-  /// Whether a uniqueness constraint names a derived attribute.
+  /// Whether a uniqueness constraint contains a derived attribute.
   package let hasDerivedConstraints: Bool
-  /// The relationships whose lists have an order.
+  /// The relationships with ordered lists.
   package let orderedLists: OrderedLists
 
   /// The schema of a store with this catalog.
   ///
-  /// - Parameter maintainsDerived: whether writes keep derived attributes in step; who computes them all afterwards need not.
+  /// - Parameter maintainsDerived: whether writes update derived attributes; not needed if they are all recomputed
+  ///   afterwards.
   package convenience init(
     _ catalog: StoreCatalog, tables: SchemaTables, transformers: ValueTransformerRegistry = ValueTransformerRegistry(),
     formerCatalogs: FormerCatalogs = FormerCatalogs(), maintainsDerived: Bool = true
@@ -96,7 +97,7 @@ package final class Schema: Sendable {
     for layout in layouts { try check(layout) }
   }
 
-  /// Refuses a layout under which a property is of another kind than the model says: reading by it would mix them up.
+  /// Rejects a layout in which a property's kind differs from the model: reading by it would mix up values.
   private func check(_ layout: RecordLayout) throws(StoreError) {
     guard let entity = entity(code: layout.entityCode) else { return }
     for field in layout.fields {
@@ -117,34 +118,34 @@ package final class Schema: Sendable {
     return entity
   }
 
-  /// The entity with `code`; nil for codes that no entity of the model has.
+  /// The entity with `code`; nil for unknown codes.
   @inline(__always)
   package func entity(code: UInt16) -> CompiledEntity? {
     Int(code) < entitiesByCode.count ? entitiesByCode[Int(code)] : nil
   }
 
-  /// The code of an entity's root entity; 0 for a code that no entity of the model has.
+  /// The code of an entity's root entity; 0 for unknown codes.
   @inline(__always)
   func rootCode(ofEntity code: UInt16) -> UInt16 {
     Int(code) < rootCodesByCode.count ? rootCodesByCode[Int(code)] : 0
   }
 
-  /// The layout with `id`; nil when the store never described one.
+  /// The layout with `id`; nil for an unknown one.
   @inline(__always)
   package func layout(id: UInt16) -> RecordLayout? {
     Int(id) < layoutsByID.count ? layoutsByID[Int(id)] : nil
   }
 
-  /// The table that holds an object of a root entity.
+  /// The table with a root entity's objects.
   @inline(__always)
   package func objectTable(rootCode: UInt16) -> StorageTable? {
     Int(rootCode) < objectTables.count ? objectTables[Int(rootCode)] : nil
   }
 
-  /// Whether a property code is of something that an earlier version of the model had, and this one has not.
+  /// Whether a property code belongs to an earlier version of the model and not to this one.
   package func isFormer(property code: UInt16) -> Bool { codes.former?.properties[String(code)] != nil }
 
-  /// Whether a commit has anything to check of an object of a root entity, or of one below it.
+  /// Whether a commit has to validate objects of a root entity, or of its descendants.
   func isValidated(rootCode: UInt16) -> Bool { validatedRoots.contains(rootCode) }
 
   /// Root codes in use, ascending.
@@ -164,13 +165,13 @@ package struct SchemaTables: Sendable {
   package let provenance: StorageTable
   package let operations: StorageTable
   package let redirects: StorageTable
-  /// By root-entity code; of those, too, that only snapshots show.
+  /// By root-entity code; including those that only snapshots need.
   package var objects: [UInt16: StorageTable]
 }
 
-/// How the model's sides fit together, before any code is given.
+/// Inverses in a model, before codes are assigned.
 package enum SchemaInverse {
-  /// The entity, at or above `entity`, that first declares the property.
+  /// The topmost entity, at or above `entity`, that declares the property.
   package static func declaringEntity(of property: String, from entity: EntityDescription, in model: ManagedObjectModel)
     -> String
   {
@@ -186,8 +187,8 @@ package enum SchemaInverse {
     return found
   }
 
-  /// The relationship on the other side, where every object on either side is sure to have it. A model may name an
-  /// inverse that only a subentity of the destination declares; kept in step it cannot be, so it counts as none.
+  /// The inverse relationship, if every object on either side is sure to have it. An inverse that only a subentity of
+  /// the destination declares cannot be maintained, so it is ignored.
   package static func inverse(
     of relationship: RelationshipDescription, declaredIn entity: String, in model: ManagedObjectModel
   )
@@ -214,7 +215,7 @@ package enum SchemaInverse {
 }
 
 extension SchemaTables {
-  /// Those that a schema knows.
+  /// All tables that a schema knows.
   package var all: [StorageTable] {
     [metadata, links, blobs, blobinfo, indexes, changes, preimages, snapshots, provenance, operations]
       + objects.values.sorted { $0.code.rawValue < $1.code.rawValue }
@@ -222,7 +223,7 @@ extension SchemaTables {
 }
 
 extension SchemaTables {
-  /// Tables by their codes alone, for engines that know no handles.
+  /// The tables by their codes alone, for engines without handles.
   package init(rootCodes: [UInt16]) {
     func table(_ code: TableCode) -> StorageTable { StorageTable(code: code, handle: 0) }
     self.init(

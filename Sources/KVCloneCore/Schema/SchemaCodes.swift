@@ -1,8 +1,8 @@
 package import KVCloneModel
 import KVCloneRecords
 
-/// The numbers that stand for names in keys and records. They are given once and never again to anything else, so a
-/// renamed or removed property can never be mistaken for another one, in old records and snapshots either.
+/// The codes for names in keys and records. They are assigned once and never reused, so a renamed or removed property
+/// can never be confused with another one, also in old records and snapshots.
 package struct SchemaCodes: Codable, Hashable, Sendable {
   /// The codes of a store without a model.
   package static let empty = SchemaCodes()
@@ -11,29 +11,29 @@ package struct SchemaCodes: Codable, Hashable, Sendable {
   package private(set) var entities: [String: UInt16] = [:]
   /// Declaring entity → property (or composite attribute's leaf as `composite.leaf`) → code.
   package private(set) var properties: [String: [String: UInt16]] = [:]
-  /// Declaring entity → relationship without an inverse → code of the hidden list that remembers who refers to an object.
+  /// Declaring entity → relationship without an inverse → code of the hidden referrer list.
   package private(set) var referrers: [String: [String: UInt16]] = [:]
-  /// Declaring entity → constraint's attributes with commas between → index id.
+  /// Declaring entity → constraint's attributes separated by commas → index id.
   package private(set) var indexes: [String: [String: UInt16]] = [:]
-  /// Declaring entity → fetch index's definition → index id: exactly the indexes that have all of their entries. nil in a
-  /// store that never had one.
+  /// Declaring entity → fetch index's definition → index id: exactly the indexes with complete entries. Nil in a store
+  /// that never had one.
   package private(set) var fetchIndexes: [String: [String: UInt16]]?
-  /// Concrete entity → the layout that its records are written in.
+  /// Concrete entity → the layout of new records.
   package private(set) var layouts: [String: UInt16] = [:]
-  /// What earlier versions of the model had; nil in a store that was never migrated.
+  /// Codes of earlier versions of the model; nil in a store that was never migrated.
   package var former: FormerCodes?
-  /// Property code → the value of objects whose records are older than the attribute: its default when it came, which the
-  /// model may say otherwise by now. Those without one are nil in older records. nil where there is none.
+  /// Property code → the value of objects whose records are older than the attribute: its default when it was added,
+  /// which may have changed since. Attributes without one are nil in older records. Nil if there are none.
   private(set) var fills: [String: AttributeValue]?
   package private(set) var lastEntity: UInt16 = 0
   private(set) var lastProperty: UInt16 = 0
   package private(set) var lastIndex: UInt16 = 0
   package private(set) var lastLayout: UInt16 = 0
 
-  /// Gives a code to everything in `model` that has none yet.
+  /// Assigns a code to everything in `model` without one.
   ///
   /// - Parameter givesLayouts: whether entities without a layout get a new one.
-  /// - Throws: `limitExceeded` when a store has used up the 16 bits.
+  /// - Throws: `limitExceeded` if a store has used all 16-bit codes.
   mutating func assign(_ model: ManagedObjectModel, givesLayouts: Bool = true) throws(StoreError) {
     for entity in model.entities {
       try assignProperties(of: entity, model)
@@ -47,7 +47,7 @@ package struct SchemaCodes: Codable, Hashable, Sendable {
     }
   }
 
-  /// Gives codes to the entities of `model` and their properties, and to nothing else.
+  /// Assigns codes to the entities of `model` and their properties only.
   mutating func assignProperties(_ model: ManagedObjectModel) throws(StoreError) {
     for entity in model.entities { try assignProperties(of: entity, model) }
   }
@@ -58,7 +58,7 @@ package struct SchemaCodes: Codable, Hashable, Sendable {
       entities[entity.name] = lastEntity
     }
     for attribute in entity.attributes where !attribute.isTransient && isFirst(attribute.name, entity, model) {
-      // The resolved one: the declaration may give a composite by its name alone, without elements.
+      // The resolved attribute: the declaration may contain only the name of a composite.
       let resolved = model.attribute(attribute.name, of: entity.name) ?? attribute
       for path in CompiledAttribute.leafPaths(of: resolved) { try assignProperty(path, in: entity.name) }
     }
@@ -74,37 +74,37 @@ package struct SchemaCodes: Codable, Hashable, Sendable {
     }
   }
 
-  /// The indexes that a next version has in common with this one.
+  /// Keeps the indexes that a next version shares with this one.
   mutating func keepIndexes(_ indexes: [String: [String: UInt16]], fetchIndexes kept: [String: [String: UInt16]]) {
     self.indexes = indexes
     if fetchIndexes != nil || !kept.isEmpty { fetchIndexes = kept }
   }
 
-  /// Has an entity's records written in a layout: one that the store knows, or the next new one.
+  /// Sets the layout of an entity's new records: a known one, or the next new one.
   mutating func assignLayout(_ known: UInt16?, to entity: String) throws(StoreError) {
     if known == nil { lastLayout = try next(lastLayout, limit: .max, what: "record layouts") }
     layouts[entity] = known ?? lastLayout
   }
 
-  /// Says what objects have in an attribute whose records are older than that.
+  /// Sets the value of objects whose records are older than an attribute.
   mutating func setFill(_ value: AttributeValue, ofProperty code: UInt16) {
     fills = (fills ?? [:]).merging([String(code): value]) { first, _ in first }
   }
 
-  /// What objects have in an attribute whose records are older than that.
+  /// The value of objects whose records are older than an attribute.
   func fill(ofProperty code: UInt16) -> AttributeValue? { fills?[String(code)] }
 
-  /// Forgets the indexes that others have not, and have no entries any more.
+  /// Removes the indexes that others lack, and that no longer have entries.
   mutating func keepIndexes(of others: SchemaCodes) {
     let left = others.indexIDs
     fetchIndexes = fetchIndexes?.mapValues { $0.filter { left.contains($0.value) } }
     indexes = indexes.mapValues { $0.filter { left.contains($0.value) } }
   }
 
-  /// Gives ids to the fetch indexes of `model`, and forgets those that it has not. An id that was forgotten is never given
-  /// again, to an index of the same definition neither.
+  /// Assigns ids to the fetch indexes of `model`, and removes those that it lacks. Removed ids are never reused, even
+  /// for an equal definition.
   ///
-  /// - Parameter givesNew: whether indexes that have no id yet get one.
+  /// - Parameter givesNew: whether indexes without an id get one.
   mutating func assignFetchIndexes(_ model: ManagedObjectModel, givesNew: Bool = true) throws(StoreError) {
     var assigned: [String: [String: UInt16]] = [:]
     for entity in model.entities {
@@ -124,16 +124,16 @@ package struct SchemaCodes: Codable, Hashable, Sendable {
   /// The ids of all fetch indexes.
   package var fetchIndexIDs: Set<UInt16> { Set((fetchIndexes ?? [:]).values.flatMap(\.values)) }
 
-  /// The ids of all indexes, those of constraints included.
+  /// The ids of all indexes, including those of constraints.
   package var indexIDs: Set<UInt16> { fetchIndexIDs.union(indexes.values.flatMap(\.values)) }
 
-  /// Whether records, lists and hidden lists are where others have them, and mean the same.
+  /// Whether records, lists and hidden lists have the same places and meanings as with others.
   func storesAs(_ others: SchemaCodes) -> Bool {
     entities == others.entities && properties == others.properties && referrers == others.referrers
       && layouts == others.layouts && fills == others.fills
   }
 
-  /// The same, with entities at the same places: an entity that comes under another root keeps its code.
+  /// The same, with unchanged root entities: an entity that gets another root keeps its code.
   package static func storeAlike(
     _ codes: SchemaCodes, _ model: ManagedObjectModel, as others: SchemaCodes, _ other: ManagedObjectModel
   ) -> Bool {
@@ -144,7 +144,7 @@ package struct SchemaCodes: Codable, Hashable, Sendable {
       }
   }
 
-  /// Whether no code was given twice, and none beyond the last one: what `assign` keeps, and a file may not.
+  /// Whether codes are unique, and none exceeds the last one: `assign` ensures that, and a file may violate it.
   var isConsistent: Bool {
     func areDistinct(_ codes: [UInt16], upTo last: UInt16) -> Bool {
       Set(codes).count == codes.count && codes.allSatisfy { $0 >= 1 && $0 <= last }
@@ -156,7 +156,7 @@ package struct SchemaCodes: Codable, Hashable, Sendable {
       && areDistinct(Array(layouts.values), upTo: lastLayout) && (former?.isConsistent(with: self) ?? true)
   }
 
-  /// Whether no super-entity has the property already: a redeclaration shares its code.
+  /// Whether no ancestor declares the property: a redeclaration shares its code.
   func isFirst(_ property: String, _ entity: EntityDescription, _ model: ManagedObjectModel) -> Bool {
     SchemaInverse.declaringEntity(of: property, from: entity, in: model) == entity.name
   }
@@ -178,19 +178,19 @@ package struct SchemaCodes: Codable, Hashable, Sendable {
   }
 }
 
-/// Codes that stand for something that a store's model has no more, or under another name. They are in keys and records still,
-/// in those that snapshots keep at least, and in the history.
+/// Codes of names that a store's model no longer has. They are still in keys and records, at least in preimages, and in
+/// the history.
 package struct FormerCodes: Codable, Hashable, Sendable {
-  /// Name → code, of entities that were renamed or removed: what URIs and people may name.
+  /// Name → code, for entities that were renamed or removed: URIs and users may contain these names.
   var entities: [String: UInt16] = [:]
-  /// Code → name, of removed properties, and of hidden lists of referrers.
+  /// Code → name, for removed properties, and for hidden referrer lists.
   package var properties: [String: String] = [:]
-  /// Codes of removed relationships whose lists had an order.
+  /// The codes of removed relationships with ordered lists.
   var orderedLists: [UInt16] = []
-  /// Root code → number of the first model that did not have it as one any more.
+  /// Root code → number of the first model without it as a root.
   package var roots: [String: UInt64] = [:]
 
-  /// Root codes that tables may be there for.
+  /// Root codes that may still have tables.
   package var rootCodes: [UInt16] { roots.keys.compactMap { UInt16($0) }.sorted() }
 
   func isConsistent(with codes: SchemaCodes) -> Bool {

@@ -1,14 +1,14 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// Turns entity descriptions into compiled entities.
+/// Compiles entity descriptions.
 struct SchemaCompiler {
   let model: ManagedObjectModel
   let codes: SchemaCodes
-  /// Nil while a store is being made and has no tables yet: layouts need none.
+  /// Nil while a store is being created and has no tables yet: layouts need none.
   let tables: SchemaTables?
 
-  /// The fields of an entity's records: what the model stores of it, by code.
+  /// The layout of an entity's records: its stored properties, by code.
   func layout(for entity: EntityDescription) throws(StoreError) -> RecordLayout {
     var fields: [RecordLayout.Field] = []
     for attribute in model.attributes(of: entity.name) where !attribute.isTransient {
@@ -44,7 +44,7 @@ struct SchemaCompiler {
     }
     let id = codes.layouts[entity.name] ?? 0
     let layout = try self.layout(for: entity)
-    // What the file says of a layout has to be what the model makes of it, or records would be read by the wrong fields.
+    // The stored layout has to match the model's, or records would be read by the wrong fields.
     if !entity.isAbstract, Int(id) >= layouts.count || layouts[Int(id)]?.fields != layout.fields {
       throw StoreError(
         .corrupted,
@@ -66,7 +66,7 @@ struct SchemaCompiler {
       referrerCodes: referrerCodes(pointingAt: lineage))
   }
 
-  /// The entity's name and those above it, nearest first.
+  /// The names of the entity and its ancestors, nearest first.
   private func lineage(of entity: EntityDescription) -> [String] {
     var names: [String] = []
     var current: EntityDescription? = entity
@@ -175,7 +175,7 @@ struct SchemaCompiler {
 }
 
 extension FieldKind {
-  /// The field that stores values of a type; nil for types that are not stored in one field.
+  /// The field kind for values of a type; nil for types that are not stored in one field.
   package init?(storing type: AttributeType) {
     switch type {
     case .integer16: self = .integer16

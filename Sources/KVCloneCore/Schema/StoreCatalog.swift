@@ -6,16 +6,16 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// What a store knows of itself: the model with its codes, and every record layout that was ever in use. It is why a
-/// store opens without the model's file.
+/// The self-description of a store: the model with its codes, and every record layout that was ever used. It allows
+/// opening a store without the model's file.
 package struct StoreCatalog {
   package let model: ManagedObjectModel
   package private(set) var codes: SchemaCodes
   package let layouts: [RecordLayout]
-  /// Under which number the metadata table has it.
+  /// Its number in the metadata table.
   package let number: UInt64
 
-  /// The catalog of a store that is being made.
+  /// Creates the catalog of a new store.
   package init(new model: ManagedObjectModel) throws(StoreError) {
     var codes = SchemaCodes()
     try codes.assign(model)
@@ -43,7 +43,7 @@ package struct StoreCatalog {
       let document = try JSONDecoder().decode(Document.self, from: Data(stored.bytes))
       model = try document.model()
       codes = document.codes
-      // A file may say anything; compiling relies on this.
+      // A file may contain any model; compiling requires a valid one.
       try model.requireValid()
       guard codes.isConsistent else { throw DocumentError() }
     } catch let error as StoreError {
@@ -61,7 +61,7 @@ package struct StoreCatalog {
     self.layouts = layouts
   }
 
-  /// The entries that a new store's metadata table begins with.
+  /// The initial entries of a new store's metadata table.
   package func entries(uuid: UUID, created: Date) throws(StoreError) -> [(key: [UInt8], value: [UInt8])] {
     let version =
       codes.fetchIndexes == nil ? FormatLimits.oldestFormatVersion : FormatLimits.fetchIndexFormatVersion
@@ -82,7 +82,7 @@ package struct StoreCatalog {
     return entries
   }
 
-  /// The model with its codes, as the metadata table holds it.
+  /// The encoded model with its codes, for the metadata table.
   func document() throws(StoreError) -> BytesValue {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
@@ -93,8 +93,8 @@ package struct StoreCatalog {
     }
   }
 
-  /// Whether more than writing a model down is needed before the store's objects are that model's: it has another hash, or
-  /// differs in what decides how a value is kept or found.
+  /// Whether adopting the model requires more than storing it: it has another hash, or differs in how values are stored
+  /// or indexed.
   package func needsMigration(to other: ManagedObjectModel) -> Bool {
     if other.modelHash != model.modelHash { return true }
     return other.entities.contains { entity in
@@ -116,8 +116,8 @@ package struct StoreCatalog {
     return StoreCatalog(model: other, codes: codes, layouts: layouts, number: number)
   }
 
-  /// The catalog that follows `stored`, in which the model's fetch indexes have ids, or those of them that `stored` has; nil
-  /// where nothing differs from `stored`.
+  /// The catalog that follows `stored`, in which the model's fetch indexes have ids, or those of them that `stored`
+  /// has; nil if it is equal to `stored`.
   func succeeding(_ stored: StoreCatalog, addsIndexes: Bool = true) throws(StoreError) -> StoreCatalog? {
     var codes = codes
     try codes.assignFetchIndexes(model, givesNew: addsIndexes)
@@ -125,7 +125,7 @@ package struct StoreCatalog {
     return StoreCatalog(model: model, codes: codes, layouts: layouts, number: stored.number + 1)
   }
 
-  /// The catalog of the next version of the model: what is stored as it was keeps its codes.
+  /// The catalog of the next version of the model: data with an unchanged form keeps its codes.
   package func migrated(_ matching: ModelMatching) throws(StoreError) -> StoreCatalog {
     let model = matching.destination
     var codes = try CodeMigration(matching: matching, old: codes).codes(number: number + 1)
@@ -148,18 +148,18 @@ package struct StoreCatalog {
     self.number = number
   }
 
-  /// Does without the indexes that a later catalog has not.
+  /// Removes the indexes that a later catalog lacks.
   package mutating func forgetIndexes(missingIn later: StoreCatalog) { codes.keepIndexes(of: later.codes) }
 
-  /// Every table of a store with this model.
+  /// The codes of all tables of a store with this model.
   package var tableCodes: [TableCode] {
     TableCode.fixed + allRootCodes.map { TableCode.objects(rootCode: $0) }
   }
 
-  /// Codes of the entities at the top, and of those that were there and have tables still, for snapshots.
+  /// The codes of the root entities, and of former ones that still have tables, for snapshots.
   package var allRootCodes: [UInt16] { (rootCodes + (codes.former?.rootCodes ?? [])).sorted() }
 
-  /// Codes of the entities at the top, ascending.
+  /// The codes of the root entities, ascending.
   package var rootCodes: [UInt16] {
     model.entities.filter { $0.superentityName == nil }.compactMap { codes.entities[$0.name] }.sorted()
   }
@@ -169,7 +169,7 @@ package struct StoreCatalog {
   /// The model with its codes, as one JSON document.
   private struct Document: Codable {
     let codes: SchemaCodes
-    /// The model's own stable form, as text, so that it is stored exactly as it was hashed.
+    /// The model's canonical form, as text, so that it is stored exactly as it was hashed.
     let modelText: String
 
     init(codes: SchemaCodes, modelJSON: [UInt8]) {

@@ -101,7 +101,7 @@ public struct ValueTransformerRegistry: Sendable {
     return transformer
   }
 
-  /// What a transformer throws may tell the value, so only its type is told.
+  /// A transformer's error may contain the value, so only its type is shown.
   private func failure(_ error: any Error, _ attribute: CompiledAttribute, _ entity: CompiledEntity) -> StoreError {
     StoreError(
       .transformFailed,

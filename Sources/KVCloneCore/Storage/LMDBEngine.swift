@@ -87,10 +87,10 @@ extension FileWatcher: CommitWatch {}
 
 /// A read or write transaction of LMDB. It ends with its last reference.
 ///
-/// Every call passes through this class, so it saves instructions, which `Benchmarks/seam` counts. It is one final class
-/// for both kinds, because the compiler would merge the methods of two classes into one with another jump. Errors are
-/// created only when they occur. The write transaction is behind a pointer, which avoids dynamic exclusivity checks;
-/// `StorageTransaction` cannot be copied and is borrowed, which prevents overlapping access at compile time.
+/// Every call passes through this class, so it saves instructions, which `Benchmarks/seam` counts. It is one final
+/// class for both kinds, because the compiler would merge the methods of two classes into one with another jump. Errors
+/// are created only when they occur. The write transaction is behind a pointer, which avoids dynamic exclusivity
+/// checks; `StorageTransaction` cannot be copied and is borrowed, which prevents overlapping access at compile time.
 private final class LMDBBackend: StorageBackend, TransactionSpace {
   private let pointers: LMDBPointerReader
   private let reader: LMDBReadTransaction?
@@ -119,7 +119,7 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
     readAhead = transaction.readAhead
     map = nil
     reader = nil
-    // What it reads changes as it writes.
+    // Its state changes as it writes.
     stateNumber = 0
     let writer = UnsafeMutablePointer<LMDBWriteTransaction>.allocate(capacity: 1)
     writer.initialize(to: transaction)
@@ -209,7 +209,7 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
           leavesToRequest = readAhead.noteScan(table.handle, key, before: end)
         }
       }
-      // One ahead, so that the next entry is on its way from memory while this one is looked at.
+      // One ahead, so that the next entry is loaded while this one is processed.
       code = LMDBPointerReader.step(cursor, &entry)
       if code == 0 { entry.prefetch() }
       if try !body(RawSpan(_unsafeBytes: key), RawSpan(_unsafeBytes: value)) { return }
@@ -236,13 +236,13 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
     guard let writer, writer.pointee.succeedsInAppending(table.handle, entries) else { throw changeError() }
   }
 
-  /// The number of entries that memory delivers in parallel. A write transaction reads without the map.
+  /// The number of entries that memory loads in parallel. A write transaction reads without the map.
   func prefetchWindow(isAscending: Bool) -> Int { map == nil || isAscending ? 0 : 16 }
 
   func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
     guard let map else { return }
     map.requestLeaves(table.handle, keys, stride: stride)
-    // All leaves first, so that memory delivers them in parallel; then the entries, which the leaves lead to.
+    // All leaves first, so that memory loads them in parallel; then the entries, which the leaves lead to.
     for place in Swift.stride(from: 0, to: keys.count, by: stride) {
       map.fetchLeaf(table.handle, UnsafeRawBufferPointer(rebasing: keys[place..<place + stride]))
     }

@@ -1,6 +1,6 @@
 package import KVCloneLMDB
 
-/// An array that may become larger than memory: see ``ScratchSpace``. A reference; copies share its elements.
+/// An array that may exceed memory: see ``ScratchSpace``. A reference type; copies share its elements.
 package final class ScratchArray<Element: BitwiseCopyable> {
   private let space: ScratchSpace
   private var region: ScratchSpace.Region?
@@ -10,11 +10,11 @@ package final class ScratchArray<Element: BitwiseCopyable> {
 
   package init(in space: ScratchSpace) {
     self.space = space
-    // Nothing is read there while the capacity is 0.
+    // Never read while the capacity is 0.
     elements = UnsafeMutablePointer(bitPattern: MemoryLayout<Element>.alignment)!
   }
 
-  /// With `count` elements, all the same.
+  /// Creates an array of `count` equal elements.
   package convenience init(repeating element: Element, count: Int, in space: ScratchSpace) throws(StoreError) {
     self.init(in: space)
     try reserve(count)
@@ -46,7 +46,7 @@ package final class ScratchArray<Element: BitwiseCopyable> {
     count += 1
   }
 
-  /// Forgets the elements, and keeps their room.
+  /// Removes the elements, and keeps the capacity.
   package func removeAll() { count = 0 }
 
   package func reserve(_ wanted: Int) throws(StoreError) {
@@ -67,7 +67,7 @@ extension ScratchArray where Element == UInt8 {
   /// The elements, valid until the next change.
   var rawBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: elements, count: count) }
 
-  /// - Parameter bytes: not some of these bytes.
+  /// - Parameter bytes: must not be a part of these bytes.
   func append(contentsOf bytes: UnsafeRawBufferPointer) throws(StoreError) {
     guard let source = bytes.baseAddress, !bytes.isEmpty else { return }
     if capacity - count < bytes.count { try reserve(max(1024, (count + bytes.count) * 2)) }
@@ -75,7 +75,7 @@ extension ScratchArray where Element == UInt8 {
     count += bytes.count
   }
 
-  /// Removes the last elements, and keeps their room.
+  /// Removes the last elements, and keeps the capacity.
   func removeLast(_ number: Int) {
     precondition(number >= 0 && number <= count, "more elements than the array has")
     count -= number
@@ -83,8 +83,8 @@ extension ScratchArray where Element == UInt8 {
 }
 
 extension ScratchArray where Element == UInt64 {
-  /// Sorts the elements, ascending: byte by byte, because the library's sort would take half as much memory again, of the
-  /// kind that this array is there to avoid.
+  /// Sorts the elements, ascending, by radix sort: the standard library's sort would allocate half as much heap memory,
+  /// which this array avoids.
   package func sort() throws(StoreError) {
     if isSorted { return }
     var all: UInt64 = 0
@@ -96,7 +96,7 @@ extension ScratchArray where Element == UInt64 {
     let other = ScratchArray(in: space)
     try other.reserve(count)
     var starts = [Int](repeating: 0, count: 256)
-    // A byte that is the same everywhere orders nothing.
+    // Skip bytes that are equal in all elements.
     for shift in stride(from: 0, to: 64, by: 8) where (all ^ common) >> shift & 0xFF != 0 {
       Self.sort(elements, into: other.elements, count, by: UInt64(shift), &starts)
       swap(&elements, &other.elements)
@@ -105,7 +105,7 @@ extension ScratchArray where Element == UInt64 {
     }
   }
 
-  /// Orders words by one byte; those in which it is the same keep their order.
+  /// Sorts words by one byte, stably.
   private static func sort(
     _ words: UnsafePointer<UInt64>, into sorted: UnsafeMutablePointer<UInt64>, _ count: Int, by shift: UInt64,
     _ starts: inout [Int]

@@ -58,7 +58,7 @@ package protocol StorageBackend: AnyObject {
   var space: (any TransactionSpace)? { get }
 }
 
-/// A backend that stands before another one and changes what is written.
+/// A backend in front of another one that modifies what is written.
 package protocol StorageDecorator: StorageBackend {
   var inner: any StorageBackend { get set }
   /// Returns a function that restores the present state of the decorator, for savepoints.

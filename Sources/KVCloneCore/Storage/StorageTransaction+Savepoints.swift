@@ -4,21 +4,22 @@ package struct StorageSavepoint {
   fileprivate let logLength: Int
   fileprivate let changeCount: UInt64
   fileprivate let writtenByteCount: UInt64
-  /// The decorator before the log, if there was one, and what makes it what it was.
+  /// The decorator in front of the log, if any, and the closure that restores its state.
   fileprivate let decorator: (backend: any StorageDecorator, restore: () -> Void)?
   /// Whether the log ends with this savepoint.
   fileprivate let isOutermost: Bool
 }
 
 extension StorageTransaction {
-  /// The log of the open savepoints. It stands next to the engine, so that what decorators write is undone, too.
+  /// The log of the open savepoints. It is directly in front of the engine, so that writes of decorators are undone,
+  /// too.
   private var undoLog: UndoLog? {
     backend as? UndoLog ?? (backend as? any StorageDecorator)?.inner as? UndoLog
   }
 
   /// Begins a savepoint. Savepoints end in the reverse order of their begin.
   ///
-  /// - Parameter directory: where a log that does not fit into memory is kept.
+  /// - Parameter directory: the directory for a log that exceeds memory.
   package mutating func beginSavepoint(directory: @escaping () -> String) throws(StoreError) -> StorageSavepoint {
     let decorator = backend as? any StorageDecorator
     let restore = try decorator?.stateRestorer()
@@ -32,11 +33,11 @@ extension StorageTransaction {
       decorator: decorator.flatMap { decorator in restore.map { (decorator, $0) } }, isOutermost: open == nil)
   }
 
-  /// Makes the state of the savepoint current, which ends it.
+  /// Restores the state of the savepoint, and ends it.
   ///
   /// - Throws: the error of the engine; the transaction can then only be aborted.
   package mutating func rollBack(to savepoint: consuming StorageSavepoint) throws(StoreError) {
-    // A decorator that was added since goes.
+    // Removes a decorator that was added since.
     if let decorator = savepoint.decorator {
       decorator.backend.inner = savepoint.log
       backend = decorator.backend

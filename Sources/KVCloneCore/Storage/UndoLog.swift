@@ -3,19 +3,19 @@ import KVCloneRecords
 
 /// A write transaction whose changes can be undone: before a key is changed, its value is copied into a log.
 ///
-/// It exists only while a savepoint is open. Undoing applies the log backwards, so it takes as long as the changes took,
-/// whatever else the transaction has changed. Nested transactions of LMDB would do the same in fewer reads, but they
-/// merge all dirty pages of the outer transaction at their end, and cannot spill.
+/// It exists only while a savepoint is open. Undoing applies the log backwards, so it takes as long as the changes
+/// took, regardless of the transaction's earlier changes. Nested transactions of LMDB would do the same in fewer reads,
+/// but they merge all dirty pages of the outer transaction at their end, and cannot spill.
 final class UndoLog: StorageBackend {
   let inner: any StorageBackend
-  /// Entries one after the other: key, earlier value, and ``Trailer``, by which they are read backwards.
+  /// The entries: key, earlier value, and ``Trailer``, by which they are read backwards.
   private let bytes: ScratchArray<UInt8>
   private var tables: [StorageTable] = []
-  /// How many bytes were written since the engine was last asked for room.
+  /// The number of bytes written since the engine last made room.
   private var unaskedByteCount = 0
 
-  /// The engine is asked for room in advance: an engine that runs out of it in the middle of a change loses the whole
-  /// transaction, but one that is asked can still undo.
+  /// The engine makes room in advance: running out of space in the middle of a change aborts the whole transaction, but
+  /// a failed reservation can still be undone.
   private static let roomStep = 1 << 20
 
   private struct Trailer: BitwiseCopyable {
@@ -27,13 +27,13 @@ final class UndoLog: StorageBackend {
     static let absent = UInt32.max
   }
 
-  /// - Parameter directory: where a log that does not fit into memory is kept.
+  /// - Parameter directory: the directory for a log that exceeds memory.
   init(_ inner: any StorageBackend, directory: @escaping () -> String) {
     self.inner = inner
     bytes = ScratchArray(in: ScratchSpace(directory: directory()))
   }
 
-  /// The length of the log, which ``undo(to:)`` goes back to.
+  /// The length of the log, to which ``undo(to:)`` returns.
   var length: Int { bytes.count }
 
   // MARK: Recording
@@ -115,7 +115,7 @@ final class UndoLog: StorageBackend {
   /// Tables that a savepoint creates remain, empty.
   func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] { try inner.makeTables(tables) }
 
-  // MARK: All else is the engine's
+  // MARK: Passed through
 
   func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
     try inner.get(table, key)

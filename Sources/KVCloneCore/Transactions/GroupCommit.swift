@@ -1,8 +1,8 @@
 /// Asynchronous writes that share one transaction of the storage engine and one durable commit.
 ///
 /// Each write has its own session, commit number, history transaction, hooks and validation, and sees the changes of
-/// those before it, as if they had committed. All but the first run in a savepoint of the storage, so one that fails
-/// takes only its own changes with it. The first needs none: if it fails, there is nothing else to keep.
+/// those before it, as if they had committed. All but the first run in a savepoint of the storage, so a failure rolls
+/// back only its own changes. The first needs none: if it fails, there are no other changes.
 struct CommitGroup: ~Copyable {
   private struct Member {
     let write: any GroupedWrite
@@ -10,10 +10,10 @@ struct CommitGroup: ~Copyable {
     let commit: PreparedCommit?
   }
 
-  /// The room that a group has to find in the storage, in bytes, before it takes another write. A write that finds the
-  /// map or the disk full in the middle of a change would take the whole group with it.
+  /// The free space that a group requires, in bytes, before it takes another write. A write that fills the map or the
+  /// disk in the middle of a change would abort the whole group.
   private static let neededRoom: UInt64 = 8 << 20
-  /// How many bytes are written before the room is checked again, by this group and the next ones.
+  /// The number of written bytes after which the space is checked again, by this group and the next ones.
   private static let checkedByteCount: UInt64 = 1 << 20
 
   private let store: ObjectStore
@@ -27,11 +27,11 @@ struct CommitGroup: ~Copyable {
 
   init(_ store: ObjectStore) {
     self.store = store
-    // A transaction that grows the file too much cannot go on after a rollback.
+    // A transaction that exceeds the file limit cannot continue after a rollback.
     options = store.limits?.fileBytes == nil ? store.options.groupCommit : .off
   }
 
-  /// Runs `first` and writes that wait behind it, commits, and resumes their callers.
+  /// Runs `first` and waiting writes behind it, commits, and resumes their callers.
   consuming func run(_ first: any GroupedWrite) {
     var storage: StorageTransaction
     do {
@@ -83,11 +83,11 @@ struct CommitGroup: ~Copyable {
         transaction.session.storage.release(savepoint)
         add(write, prepared, transaction.session.storage)
       } catch {
-        // Before the caller knows of its error, the others have to be safe from its changes.
+        // The changes have to be rolled back before the caller gets its error.
         do {
           try transaction.session.storage.rollBack(to: savepoint)
         } catch let failure {
-          // A full map or disk in the middle of a change: the others can be retried, and should know.
+          // The map or disk became full in the middle of a change: the others can be retried, and get the cause.
           let cause = error as? StoreError
           throw [.mapFull, .diskFull].contains(cause?.kind) ? error : failure
         }
@@ -154,7 +154,7 @@ struct CommitGroup: ~Copyable {
     }
   }
 
-  /// Nothing was committed, or it is not known whether.
+  /// Nothing was committed, or the outcome is unknown.
   private func fail(_ error: any Error) {
     for member in members { member.write.resume(throwing: error) }
   }

@@ -48,7 +48,7 @@ final class QueuedTransaction<R: Sendable>: GroupedWrite {
         let isCancelled = phase.withLock { phase in
           if case .cancelled = phase { return true }
           phase = .waiting(continuation)
-          // Within the lock, so that whoever cancels finds it in the queue.
+          // Within the lock, so that a cancellation finds it in the queue.
           store.writerQueue.append(self)
           return false
         }

@@ -4,7 +4,7 @@ import KVCloneRecords
 ///
 /// It lives as long as the closure of `ObjectStore.read`. Object ids and ``ManagedObject``s may leave the closure.
 public struct ReadTransaction: ~Copyable, ObjectReading {
-  /// In memory of its own: a session has some hundred bytes, which would be copied wherever the transaction is lent.
+  /// Boxed, because a session has some hundred bytes, which would be copied wherever the transaction is borrowed.
   private let place: Box<Session>
 
   package var session: Session { _read { yield place.value } }
@@ -27,8 +27,8 @@ public struct ReadTransaction: ~Copyable, ObjectReading {
 /// operation that fails after a change makes the transaction abort-only: later changes and the commit throw
 /// `transactionAborted`. A ``savepoint(_:)`` limits both to a part of the transaction.
 public struct WriteTransaction: ~Copyable, ObjectReading {
-  /// In memory of its own, because reading settles what waits, though to whoever reads nothing changes. Nobody borrows
-  /// anything from the session then: nothing waits while somebody reads, because only changes make it wait.
+  /// Boxed, because reading applies deferred changes, which is not observable to readers. Nothing is borrowed from the
+  /// session at that time: only changes defer work, and no read is in progress during a change.
   private let place: Box<Session>
 
   package var session: Session {
@@ -47,7 +47,7 @@ public struct WriteTransaction: ~Copyable, ObjectReading {
       do throws(StoreError) {
         try place.value.settle()
       } catch {
-        // Who cannot be told reads on; the commit will tell.
+        // If the error cannot be thrown here, reading continues; the commit reports it.
         if let error = error as? E { throw error }
       }
     }

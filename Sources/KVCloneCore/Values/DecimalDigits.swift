@@ -1,14 +1,14 @@
 import Foundation
 import KVCloneRecords
 
-/// Decimals digit by digit, where Foundation's own arithmetic rounds too early, or traps.
+/// Decimal arithmetic digit by digit, where Foundation's rounds too early, or traps.
 enum DecimalDigits {
-  /// Digits of a `Decimal`.
+  /// The number of digits of a `Decimal`.
   static let precision = 38
   private static let exponents = -128...127
 
-  /// The product of two decimals, rounded once to 38 digits; nil beyond the range of a Decimal, 0 below it.
-  /// Foundation's traps where the exponent of the product has no place in a `Decimal`.
+  /// The product of two decimals, rounded once to 38 digits; nil beyond the range of a Decimal, 0 below it. Foundation
+  /// traps if the exponent of the product is out of range.
   static func product(_ left: Decimal, _ right: Decimal) -> Decimal? {
     if left.isNaN || right.isNaN { return .nan }
     // Rounding to 38 digits raises the exponent by 39 at most.
@@ -31,7 +31,7 @@ enum DecimalDigits {
       digits.reversed(), one.exponent + other.exponent, one.isNegative != other.isNegative, isTailZero: true)
   }
 
-  /// A number of digits, the greatest first and not 0, as the nearest decimal; nil beyond the range of a Decimal, 0
+  /// The nearest decimal to a number of digits, most significant first and not 0; nil beyond the range of a Decimal, 0
   /// below it.
   ///
   /// - Parameter isTailZero: whether nothing follows the last digit.
@@ -45,7 +45,7 @@ enum DecimalDigits {
 
   static func trailingZeros(_ digits: [UInt8]) -> Int { digits.reversed().prefix { $0 == 0 }.count }
 
-  /// Rounds to the nearest, halves to the even digit.
+  /// Rounds half to even.
   static func round(_ digits: inout [UInt8], dropping count: Int, isTailZero: Bool) {
     guard count > 0 else { return }
     let tail = digits.suffix(count)
@@ -69,7 +69,7 @@ enum DecimalDigits {
     let zeros = trailingZeros(digits)
     digits.removeLast(zeros)
     exponent += zeros
-    // Foundation takes the zeros off a significand, so that the exponent counts without them.
+    // Foundation removes trailing zeros of a significand, so the exponent counts without them.
     guard digits.count <= precision, exponent <= 127 else { return digits.isEmpty ? 0 : nil }
     let mantissa = digits.reduce(UInt128(0)) { $0 * 10 + UInt128($1) }
     if mantissa == 0 { return 0 }

@@ -1,10 +1,10 @@
 import Foundation
 import KVCloneRecords
 
-/// A sum of decimals that nothing is lost of, whatever their order and their exponents.
+/// An exact sum of decimals, regardless of their order and exponents.
 ///
-/// Short numbers are added as `Decimal`s, which is exact; what is longer goes into digits of base 10^18 that reach over
-/// all exponents a `Decimal` can have. Only the result is rounded, and only where 38 digits are too few.
+/// Short numbers are added as `Decimal`s, which is exact; longer ones use digits of base 10^18 over all exponents of a
+/// `Decimal`. Only the result is rounded, if it exceeds 38 digits.
 struct DecimalSum {
   private static let base: Int64 = 1_000_000_000_000_000_000
   private static let baseDigits = 18
@@ -14,7 +14,7 @@ struct DecimalSum {
   private static let limbCount = 20
 
   private var short = Decimal(0)
-  /// Little end first, each between -10^18 and 10^18; none while all numbers were short.
+  /// Little-endian, each between -10^18 and 10^18; empty while all numbers were short.
   private var limbs: [Int64] = []
   private var hasNaN = false
 
@@ -31,9 +31,9 @@ struct DecimalSum {
     }
   }
 
-  /// The sum; nil beyond the range of a Decimal. One of more than 38 digits is rounded to the nearest of 38 digits.
-  /// Where that would be a short number, the last of the 38 digits is 1 or 9 instead: a rounded sum never looks like
-  /// one that the change of a member can be added to.
+  /// The sum; nil beyond the range of a Decimal. One of more than 38 digits is rounded to 38 digits. If that would be a
+  /// short number, the last of the 38 digits is 1 or 9 instead: a rounded sum never looks like one that can be adjusted
+  /// by the change of a member.
   var value: Decimal? {
     if hasNaN { return .nan }
     if limbs.isEmpty { return short }
@@ -56,7 +56,7 @@ struct DecimalSum {
     var sum = self
     if sum.limbs.isEmpty { sum.spill(0) }
     let (whole, isNegative) = sum.allDigits
-    // Long division, as far as 38 digits and one more to round by need it.
+    // Long division to 38 digits and one more for rounding, if needed.
     var digits: [UInt8] = []
     var rest: UInt128 = 0
     var exponent = Self.lowest + whole.count
@@ -102,14 +102,14 @@ struct DecimalSum {
     }
   }
 
-  /// All decimal digits, the greatest first, without zeros before them, down to ``lowest``.
+  /// All decimal digits, most significant first, without leading zeros, down to ``lowest``.
   private var allDigits: ([UInt8], isNegative: Bool) {
     var sum = self
     if sum.short != 0 { sum.spill(sum.short) }
     var limbs = sum.limbs
     let isNegative = (limbs.last { $0 != 0 } ?? 0) < 0
     if isNegative { limbs = limbs.map { -$0 } }
-    // Of one sign, which is that of the greatest.
+    // Normalizes to the sign of the most significant one.
     for place in limbs.indices where limbs[place] < 0 {
       limbs[place] += Self.base
       limbs[place + 1] -= 1
@@ -127,6 +127,6 @@ struct DecimalSum {
 }
 
 extension Decimal {
-  /// Whether sums of a few such numbers stay within the digits that a decimal has.
+  /// Whether sums of a few such numbers fit the digits of a decimal.
   var isShort: Bool { !isNaN && exponent >= -18 && magnitude < 1_000_000_000_000_000_000 }
 }

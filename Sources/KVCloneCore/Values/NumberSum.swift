@@ -1,10 +1,10 @@
 import Foundation
 
-/// Adds numbers of any of the types that a model has, for requests and for derived attributes alike.
+/// Adds numbers of any type of the model, for requests and for derived attributes.
 ///
-/// Whole numbers are added in 128 bits and decimals digit by digit, so that only the result has to fit, whatever came
-/// in between. Doubles are added in the order that they come in, as everywhere. One double makes the sum a double, else
-/// one decimal makes it a decimal.
+/// Integers are added in 128 bits and decimals digit by digit, so that only the result has to fit, regardless of
+/// intermediate values. Doubles are added in order. One double makes the sum a double, else one decimal makes it a
+/// decimal.
 struct NumberSum {
   private(set) var count: Int64 = 0
   private var whole: Int128 = 0
@@ -16,7 +16,7 @@ struct NumberSum {
   mutating func add(_ number: QueryNumber) {
     count += 1
     switch number {
-    // A sum of 2^64 numbers, the least that could overflow, is more than any store has.
+    // Overflow would need 2^64 numbers, more than any store has.
     case .integer(let value): whole &+= Int128(value)
     case .decimal(let value):
       hasDecimal = true
@@ -27,16 +27,16 @@ struct NumberSum {
     }
   }
 
-  /// The sum, 0 of nothing. A sum of whole numbers is one of 64 bits, as they are: nil beyond, as is a sum of decimals
-  /// beyond what a decimal can be.
+  /// The sum; 0 without numbers. A sum of integers has 64 bits, like integers: nil beyond, as is a sum of decimals
+  /// beyond their range.
   var sum: QueryNumber? {
     if hasDouble { return .double(inDoubles(double)) }
     if hasDecimal { return allDecimals.value.map { .decimal($0) } }
     return Int64(exactly: whole).map { .integer($0) }
   }
 
-  /// The sum divided by how many numbers there are; nil of nothing. Of whole numbers it is a double, or a decimal where
-  /// a double would lose digits of a whole part beyond 2^53.
+  /// The average; nil without numbers. For integers it is a double, or a decimal if a double would lose digits of an
+  /// integral part beyond 2^53.
   var average: QueryNumber? {
     if count == 0 { return nil }
     if hasDouble { return .double(inDoubles(double) / Double(count)) }
@@ -49,12 +49,12 @@ struct NumberSum {
     return decimalAverage.map { .decimal($0) }
   }
 
-  /// The average of whole numbers without its fraction; nil of nothing, and of other numbers.
+  /// The average of integers without its fraction; nil without numbers, and for other types.
   var wholeAverage: Int64? {
     count == 0 || hasDouble || hasDecimal ? nil : Int64(exactly: whole / Int128(count))
   }
 
-  /// The average of decimals or whole numbers as a decimal; nil of nothing.
+  /// The average of decimals or integers as a decimal; nil without numbers.
   var decimalAverage: Decimal? { count == 0 ? nil : allDecimals.average(count) }
 
   private func inDoubles(_ double: Double) -> Double {
@@ -63,7 +63,7 @@ struct NumberSum {
     return double + others
   }
 
-  /// Decimals and whole numbers together.
+  /// The sum of decimals and integers.
   private var allDecimals: DecimalSum {
     var sum = decimal
     for part in QueryNumber.decimals(whole) { sum.add(part) }

@@ -1,6 +1,6 @@
 package import KVCloneModel
 
-/// `@count`, `@sum` and the others, fed value by value. nil counts for `@count` alone.
+/// Computes `@count`, `@sum` and the others, value by value. nil counts only for `@count`.
 package struct QueryAggregate {
   private let function: QueryCollectionOperator
   private var count: Int64 = 0
@@ -27,7 +27,8 @@ package struct QueryAggregate {
     }
   }
 
-  /// The sum of nothing is 0; the average, least and greatest of nothing are nil. So is a sum that is too great.
+  /// The sum without values is 0; the average, minimum and maximum without values are nil, and so is a sum that is too
+  /// large.
   package var value: QueryValue {
     switch function {
     case .count: .integer(count)

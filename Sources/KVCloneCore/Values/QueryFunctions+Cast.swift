@@ -3,7 +3,7 @@ package import KVCloneModel
 
 /// CAST in requests.
 extension QueryFunctions {
-  /// The value as one of another type; nil of nil.
+  /// The value cast to another type; nil for nil.
   package static func cast(_ value: QueryValue, to type: AttributeType) throws(CastProblem) -> QueryValue {
     switch value {
     case .null: return .null

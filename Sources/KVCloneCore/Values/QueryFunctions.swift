@@ -1,8 +1,7 @@
 import Foundation
 package import KVCloneModel
 
-/// What functions of predicates give. Nothing is thrown: an argument that a function can do nothing with gives nil, as a nil
-/// argument does.
+/// Evaluates functions of predicates. Never throws: an unsupported argument yields nil, like a nil argument.
 package enum QueryFunctions {
   package static func call(_ function: QueryFunction, _ arguments: [QueryValue]) -> QueryValue {
     switch function {
@@ -34,7 +33,7 @@ package enum QueryFunctions {
     }
   }
 
-  /// A date and seconds: later, earlier; two dates: the seconds between them.
+  /// Adds and subtracts a date and seconds; two dates yield the seconds between them.
   private static func dates(_ function: QueryFunction, _ arguments: [QueryValue]) -> QueryValue {
     guard arguments.count == 2 else { return .null }
     switch (function, arguments[0], arguments[1]) {
@@ -102,13 +101,13 @@ package enum QueryFunctions {
     }
   }
 
-  /// Two whole numbers give a whole one, without its fraction, as in Core Data's stores. Nothing is divided by 0.
+  /// Two integers yield an integer, without the fraction, as in Core Data's stores. Division by 0 yields nil.
   private static func divided(_ left: QueryNumber, _ right: QueryNumber) -> QueryNumber? {
     if right.double == 0 { return nil }
     return QueryNumber.calculate(left, right, integer: { $0 / $1 }, decimal: { $0 / $1 }, double: { $0 / $1 })
   }
 
-  /// Exact for integers and whole decimals, as far as a decimal's 38 digits reach.
+  /// Exact for integers and integral decimals, within a decimal's 38 digits.
   private static func power(_ left: QueryNumber, _ right: QueryNumber) -> QueryNumber? {
     guard case .integer(let exponent) = right, (0...127).contains(exponent), let base = left.exactBase else {
       return real(pow(left.double, right.double))
@@ -129,7 +128,7 @@ package enum QueryFunctions {
     case .double(let value): return .double(value.rounded(rule))
     case .decimal(var value):
       var result = Decimal()
-      // Decimal knows no rounding towards zero.
+      // Decimal has no rounding towards zero.
       let mode: NSDecimalNumber.RoundingMode =
         rule == .up || rule == .towardZero && value < 0 ? .up : .down
       NSDecimalRound(&result, &value, 0, mode)
@@ -139,7 +138,7 @@ package enum QueryFunctions {
 
   private static func real(_ value: Double) -> QueryNumber { .double(value) }
 
-  /// A number without a fraction, as an integer of 64 bits.
+  /// An integral number as a 64-bit integer.
   private static func whole(_ number: QueryNumber) -> Int64? { number.whole.flatMap { Int64(exactly: $0) } }
 
   private static func statistics(_ function: QueryFunction, _ elements: [QueryValue]) -> QueryValue {
@@ -204,7 +203,7 @@ extension QueryFunction {
 }
 
 extension QueryNumber {
-  /// What powers are exact of; a double stays one, because a division of whole numbers drops the fraction.
+  /// The exact base of a power; a double stays one, because a division of integers drops the fraction.
   fileprivate var exactBase: Int128? {
     if case .double = self { return nil }
     return whole

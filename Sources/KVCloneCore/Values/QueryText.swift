@@ -1,10 +1,11 @@
 import Foundation
 public import KVCloneModel
 
-/// Text as comparisons see it.
+/// Text in the form for comparisons.
 @usableFromInline
 package enum QueryText {
-  /// The text without what `[c]` and `[d]` say does not count: letter case, diacritics. Both by Unicode, in no language.
+  /// Returns the text without what `[c]` and `[d]` ignore: letter case, diacritics. Both by Unicode, independent of
+  /// language.
   @inlinable
   package static func folded(_ text: String, _ options: QueryComparison.Options) -> String {
     options.isEmpty ? text : folding(text, options)
@@ -23,7 +24,7 @@ package enum QueryText {
     return text.folding(options: folding, locale: nil)
   }
 
-  /// Whether `text` has `part` in it, by code points.
+  /// Whether `text` contains `part`, by code points.
   @inlinable
   package static func contains(_ text: String, _ part: String) -> Bool {
     var (text, part) = (text, part)
@@ -43,9 +44,9 @@ package enum QueryText {
     }
   }
 
-  /// A key that orders by code points as `text` does with its runs of digits counted as numbers: each is written as how
-  /// many digits it has without leading zeros, then these. The length begins with a digit as the run does, so that
-  /// texts and numbers stand to each other as before: 9 for each nine digits, then what is left, 0 to 8.
+  /// Returns a key whose order by code points is that of `text` with runs of digits compared as numbers: each run is
+  /// written as its number of digits without leading zeros, then these. The length starts with a digit like the run, so
+  /// that the order of texts and numbers is unchanged: 9 for each nine digits, then the rest, 0 to 8.
   package static func numericKey(_ text: String) -> String {
     var result: [UInt8] = []
     result.reserveCapacity(text.utf8.count + 4)
@@ -57,7 +58,7 @@ package enum QueryText {
     }
     for byte in text.utf8 {
       if byte &- UInt8(ascii: "0") < 10 {
-        // Zeros before a number do not count, but that there is one does.
+        // Leading zeros are ignored, but the number itself is not.
         if run == nil { run = [] }
         if run?.isEmpty == false || byte != UInt8(ascii: "0") { run?.append(byte) }
       } else {
@@ -79,7 +80,7 @@ package enum QueryText {
   }
 }
 
-/// A pattern of LIKE: `?` stands for one character, `*` for any number, `\` before either for itself.
+/// A pattern of LIKE: `?` matches one character, `*` any number, `\` escapes either.
 package struct LikePattern {
   private enum Piece: Equatable {
     case one(Unicode.Scalar)
@@ -100,7 +101,7 @@ package struct LikePattern {
       } else if scalar == "?" {
         pieces.append(.any)
       } else if scalar == "*" {
-        // Several stars are one.
+        // Several stars are equivalent to one.
         if pieces.last != .rest { pieces.append(.rest) }
       } else {
         pieces.append(.one(scalar))
@@ -109,7 +110,8 @@ package struct LikePattern {
     if isEscaped { pieces.append(.one("\\")) }
   }
 
-  /// Whether the whole text matches. Goes back to the last star only, so the time is at most the product of both lengths.
+  /// Whether the whole text matches. Backtracks to the last star only, so the time is at most the product of both
+  /// lengths.
   package func matches(_ text: String) -> Bool {
     let scalars = Array(text.unicodeScalars)
     var (place, piece) = (0, 0)

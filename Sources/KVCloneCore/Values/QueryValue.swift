@@ -1,7 +1,7 @@
 package import Foundation
 package import KVCloneModel
 
-/// What an expression of a predicate gives for one object.
+/// The value of a predicate's expression for one object.
 package indirect enum QueryValue: Sendable {
   case null
   case boolean(Bool)
@@ -14,7 +14,7 @@ package indirect enum QueryValue: Sendable {
   case uuid(UUID)
   case binary(Data)
   case object(ObjectID)
-  /// Composite and archived values, and large ones, of which only the reference is known: equal or not, and nothing else.
+  /// Composite and archived values, and blobs, of which only the reference is known: they support only equality.
   case other(AttributeValue)
   case list([QueryValue])
 
@@ -39,7 +39,7 @@ package indirect enum QueryValue: Sendable {
     }
   }
 
-  /// The elements without those that are composites of nothing.
+  /// The elements without empty composites.
   private static func filled(_ elements: [String: AttributeValue]) -> [String: AttributeValue] {
     elements.compactMapValues { value in
       guard case .composite(let inner) = value else { return value }
@@ -62,7 +62,7 @@ package indirect enum QueryValue: Sendable {
     }
   }
 
-  /// The number that a number or a truth value is.
+  /// The number of a numeric or boolean value.
   package var number: QueryNumber? {
     switch self {
     case .boolean(let value): .integer(value ? 1 : 0)
@@ -74,7 +74,7 @@ package indirect enum QueryValue: Sendable {
   }
 }
 
-/// How two values stand to each other.
+/// The result of a comparison of two values.
 package enum QueryOrder: Int {
   case less = -1
   case same = 0
@@ -88,7 +88,7 @@ package enum QueryOrder: Int {
 }
 
 extension QueryValue {
-  /// Whether two values are equal in a predicate: numbers by number whatever their types, NaN to itself; texts by their
+  /// Whether two values are equal in a predicate: numbers by value whatever their types, NaN to itself; texts by their
   /// code points; nil to nil.
   package func isEqual(to other: QueryValue) -> Bool {
     switch (self, other) {
@@ -105,7 +105,7 @@ extension QueryValue {
     }
   }
 
-  /// Which of two values of one kind is less; nil where either is nil or NaN, or they are of different kinds.
+  /// The order of two values of one kind; nil if either is nil or NaN, or they are of different kinds.
   package func order(against other: QueryValue) -> QueryOrder? {
     switch (self, other) {
     case (.string(let a), .string(let b)): return Self.order(a, b)
@@ -121,7 +121,7 @@ extension QueryValue {
 
   private func bytes(_ uuid: UUID) -> [UInt8] { withUnsafeBytes(of: uuid.uuid) { Array($0) } }
 
-  /// By code points, which is by the bytes of UTF-8.
+  /// Compares by code points, which is by the bytes of UTF-8.
   package static func order(_ left: String, _ right: String) -> QueryOrder { order(left.utf8, right.utf8) }
 
   private static func order<Bytes: Sequence<UInt8>>(_ left: Bytes, _ right: Bytes) -> QueryOrder {
@@ -129,8 +129,8 @@ extension QueryValue {
     return right.lexicographicallyPrecedes(left) ? .greater : .same
   }
 
-  /// The order in which results are sorted, which tells any two values apart that are not equal: nil, numbers (NaN first),
-  /// text, dates, UUIDs, bytes, objects, the rest.
+  /// The total order for sorting results, which distinguishes any two unequal values: nil, numbers (NaN first), text,
+  /// dates, UUIDs, bytes, objects, the rest.
   package func sortOrder(against other: QueryValue) -> QueryOrder {
     let (mine, its) = (sortRank, other.sortRank)
     if mine != its { return QueryOrder(mine, its) }
@@ -157,7 +157,7 @@ extension QueryValue {
   }
 }
 
-/// A number of any of the types that a model has, compared and calculated with as exactly as they allow.
+/// A number of any type of the model, with comparison and arithmetic as exact as the types allow.
 package enum QueryNumber: Sendable {
   case integer(Int64)
   case double(Double)
@@ -187,7 +187,7 @@ package enum QueryNumber: Sendable {
     }
   }
 
-  /// The number in base 10: a double counts as what it prints, so that 0.1 is 0.1. Nil beyond what a decimal can hold.
+  /// The number in base 10: a double counts as its printed form, so that 0.1 is 0.1. Nil beyond the range of a decimal.
   private var decimal: Decimal? {
     switch self {
     case .integer(let value): Decimal(value)
@@ -196,10 +196,10 @@ package enum QueryNumber: Sendable {
     }
   }
 
-  /// The greatest number of 38 digits, which every decimal of so many has room for.
+  /// The greatest number of 38 digits, which a decimal always represents exactly.
   static let greatestWhole = UInt128(99_999_999_999_999_999_999_999_999_999_999_999_999)
 
-  /// A whole number of at most 38 digits: an integer, or a decimal beyond 64 bits.
+  /// An integer of at most 38 digits: an integer, or a decimal beyond 64 bits.
   package init(_ whole: Int128) {
     if let integer = Int64(exactly: whole) {
       self = .integer(integer)
@@ -208,7 +208,7 @@ package enum QueryNumber: Sendable {
     }
   }
 
-  /// A whole number as a sum of decimals: its digits before and behind the 18th.
+  /// Splits an integer into decimals: its digits before and behind the 18th.
   static func decimals(_ whole: Int128) -> [Decimal] {
     let base: Int128 = 1_000_000_000_000_000_000
     let (upper, lower) = whole.quotientAndRemainder(dividingBy: base)
@@ -223,17 +223,17 @@ package enum QueryNumber: Sendable {
     Decimal(sign: number < 0 ? .minus : .plus, exponent: exponent, significand: Decimal(number.magnitude))
   }
 
-  /// The number where it has no fraction, and at most 38 digits.
+  /// The number if it is integral, and has at most 38 digits.
   package var whole: Int128? {
     switch self {
     case .integer(let value): return Int128(value)
-    // Not by way of a double, which has only 53 bits.
+    // Not through a double, which has only 53 bits.
     case .decimal(let value): return value.isNaN ? nil : Int128(value.description)
     case .double(let value): return Int64(exactly: value).map { Int128($0) }
     }
   }
 
-  /// Nil where either is NaN.
+  /// Nil if either is NaN.
   func order(against other: QueryNumber) -> QueryOrder? {
     if isNaN || other.isNaN { return nil }
     switch (self, other) {
@@ -256,8 +256,8 @@ package enum QueryNumber: Sendable {
     return order == .same ? QueryOrder(whole, double) : order
   }
 
-  /// Two numbers calculated with: in integers, exactly, where both are; in decimals where one is one; else in doubles.
-  /// What two integers give always has a place in 128 bits, and in a decimal's 38 digits: 2^126 has 38.
+  /// Applies an operation: to two integers exactly in integers; in decimals if one is a decimal; else in doubles. The
+  /// result for two integers always fits 128 bits, and a decimal's 38 digits: 2^126 has 38.
   static func calculate(
     _ left: QueryNumber, _ right: QueryNumber, integer: (Int128, Int128) -> Int128,
     decimal: (Decimal, Decimal) -> Decimal?, double: (Double, Double) -> Double

@@ -1,10 +1,10 @@
 import Foundation
 import KVCloneModel
 
-/// Values, each once, in the order that they came.
+/// Distinct values in insertion order.
 package struct QueryValueSet {
   private(set) var values: [QueryValue] = []
-  /// By a digest of what equal values have in common.
+  /// By a digest that equal values share.
   private var places: [Int: [Int]] = [:]
 
   package init(_ values: [QueryValue] = []) {
@@ -17,7 +17,7 @@ package struct QueryValueSet {
 
   mutating func insert(_ value: QueryValue) { _ = place(of: value) }
 
-  /// The place of the value, or of one that equals it, in ``values``: at the end, if it is new.
+  /// The index of the value, or of an equal one, in ``values``; adds it if it is new.
   package mutating func place(of value: QueryValue) -> Int {
     let hash = value.equalityDigest
     if let known = places[hash]?.first(where: { values[$0].isEqual(to: value) }) { return known }
@@ -28,9 +28,8 @@ package struct QueryValueSet {
 }
 
 extension QueryValue {
-  /// A number that equal values share, and others do by chance only: the standard hasher's, which has another seed in
-  /// each process, of all that tells values apart. What an app's users choose their values for cannot make many of them
-  /// collide.
+  /// A number that equal values share, and others only by chance: from the standard hasher, whose seed differs in each
+  /// process, over everything that distinguishes values. Users of an app cannot choose values that collide.
   var equalityDigest: Int {
     var hasher = Hasher()
     feed(&hasher)
@@ -41,7 +40,8 @@ extension QueryValue {
     switch self {
     case .null: hasher.combine(0)
     case .boolean, .integer, .double, .decimal: number?.feed(&hasher)
-    // By bytes: the text's own hash is one for all canonically equivalent spellings, of which there may be any number.
+    // By bytes: the text's own hash is equal for all canonically equivalent spellings, of which there may be any
+    // number.
     case .string(let text): hasher.combine(bytesOf: text)
     case .date(let seconds): hasher.combine(seconds)
     case .uuid(let uuid): hasher.combine(uuid)
@@ -61,8 +61,8 @@ extension QueryValue {
 }
 
 extension QueryNumber {
-  /// By the number's digits, which are the same for equal numbers of all types; doubles, of which NaN is one, count as
-  /// what they print.
+  /// By the number's digits, which are the same for equal numbers of all types; doubles, including NaN, count as their
+  /// printed form.
   fileprivate func feed(_ hasher: inout Hasher) {
     if isNaN { return hasher.combine(1) }
     switch self {

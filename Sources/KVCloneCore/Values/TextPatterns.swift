@@ -1,18 +1,18 @@
 import KVCloneModel
 
-/// Regular expressions by their text, each compiled once, as long as there are few of them: each object may have one.
+/// A cache of compiled regular expressions, as long as there are few: each object may have one.
 package struct TextPatterns {
   private static let limit = 64
-  /// nil for a pattern that cannot be read.
+  /// Nil for an invalid pattern.
   private var compiled: [String: TextPattern?] = [:]
 
   package init() {}
 
   enum Answer {
     case match, mismatch
-    /// ICU cannot read the pattern.
+    /// ICU rejects the pattern.
     case unreadable
-    /// It would take more steps, or memory, than is allowed.
+    /// Matching exceeds the limit of steps or memory.
     case unknown
   }
 
@@ -29,7 +29,7 @@ package struct TextPatterns {
     return known.matches(text).map { $0 ? .match : .mismatch } ?? .unknown
   }
 
-  /// Whether the whole text matches. An object may hold the pattern, and one that cannot be read matches nothing.
+  /// Whether the whole text matches. An object may contain the pattern, and an invalid one matches nothing.
   package mutating func matches(_ text: String, _ pattern: String) throws(StoreError) -> Bool {
     switch answer(text, pattern) {
     case .match: return true

@@ -2,7 +2,7 @@ package import KVCloneLMDB
 package import KVCloneModel
 import KVCloneRecords
 
-/// One chunk of a list, in memory that is used again for the next.
+/// A reused buffer for one chunk of a list.
 package final class ChunkBuffer {
   package let ids = UnsafeMutableBufferPointer<ObjectID>.allocate(capacity: FormatLimits.chunkCapacity)
   private let bytes = UnsafeMutableRawBufferPointer.allocate(
@@ -10,7 +10,7 @@ package final class ChunkBuffer {
 
   package init() {}
 
-  /// Puts ids behind the first `count`, as many as there is room for; how many there are then.
+  /// Copies ids behind the first `count`, as many as fit; returns the new number of ids.
   func take<IDs: Collection<ObjectID>>(from rest: inout IDs, after count: Int) -> Int where IDs.SubSequence == IDs {
     var count = count
     var next = rest.startIndex
@@ -23,7 +23,7 @@ package final class ChunkBuffer {
     return count
   }
 
-  /// The first ids as a chunk is stored; valid until the next call.
+  /// Encodes the first ids as a chunk; valid until the next call.
   func encode(count: Int, seed: UInt64) -> UnsafeRawBufferPointer {
     let bytes = UnsafeMutableRawBufferPointer(rebasing: bytes[..<ListChunk.length(count: count)])
     ListChunk.write(Span(_unsafeElements: UnsafeBufferPointer(rebasing: ids[..<count])), seed: seed, to: bytes)
@@ -37,7 +37,8 @@ package final class ChunkBuffer {
 }
 
 extension StorageTransaction {
-  /// Copies the ids of the chunk that a seek from `position` finds into the buffer; its position, and how many there are.
+  /// Copies the ids of the chunk that a seek from `position` finds into the buffer; returns its position and the number
+  /// of ids.
   package borrowing func copyChunk(
     _ list: ListAddress, _ mode: StorageSeek, _ position: UInt64, isOrdered: Bool, _ chunk: ChunkBuffer
   ) throws(StoreError) -> (position: UInt64, count: Int)? {

@@ -1,19 +1,19 @@
 package import KVCloneModel
 import KVCloneRecords
 
-/// What a write transaction will tell of itself in the history of changes, in memory that stays flat: births are ranges
-/// of serials, updates a bit for each object and changed property, deletions wait for a part to be full.
+/// Collects a write transaction's entry in the history, in flat memory: inserts are ranges of serials, updates a bit
+/// for each object and changed property, deletions are written when a part is full.
 package struct HistoryRecorder {
-  /// Births by root entity: ranges of serials, ascending, none touching the next.
+  /// Inserted objects by root entity: ranges of serials, ascending and not adjacent.
   private var births: [UInt16: [Range<UInt64>]] = [:]
-  /// What was born and deleted in the same transaction: to everybody else it never was.
+  /// Objects that were inserted and deleted in the same transaction: they are omitted from the history.
   private var stillborn = ObjectSet()
   private var updates: [UInt16: Updates] = [:]
-  /// Deletions that are not written yet.
+  /// The deletions that are not written yet.
   private(set) var deletions: [ChangePart.Deleted] = []
-  /// Bytes of their tombstones.
+  /// The size of their tombstones.
   private(set) var tombstoneBytes = 0
-  /// Deletions that are written, and in how many parts.
+  /// The number of written deletions and of their parts.
   private(set) var writtenDeletions: UInt64 = 0
   private(set) var writtenParts: UInt32 = 0
 
@@ -37,14 +37,14 @@ package struct HistoryRecorder {
     var properties: [(code: UInt16, objects: SerialSet)] = []
   }
 
-  /// Notes objects born with consecutive serials, above all that were noted before.
+  /// Records inserted objects with consecutive serials, above all recorded before.
   package mutating func noteInserts(from first: ObjectID, count: UInt64) {
     guard count > 0 else { return }
     let range = first.serial..<first.serial + count
     births[first.rootCode, default: []].appendJoining(range)
   }
 
-  /// Notes that a property of an object changed, unless the object is new.
+  /// Records that a property of an object changed, unless the object is new.
   package mutating func noteUpdate(_ id: ObjectID, property: UInt16) {
     if isBorn(id) { return }
     let root = id.rootCode
@@ -52,7 +52,7 @@ package struct HistoryRecorder {
     updates[root]?.note(id.serial, property)
   }
 
-  /// Notes that an object is deleted.
+  /// Records that an object was deleted.
   mutating func noteDeletion(_ entry: ChangePart.Deleted) {
     if isBorn(entry.id) {
       _ = stillborn.insert(entry.id)
@@ -63,7 +63,7 @@ package struct HistoryRecorder {
     deletions.append(entry)
   }
 
-  /// Forgets the deletions that wait, because they are written.
+  /// Clears the waiting deletions after they were written.
   mutating func deletionsAreWritten() {
     writtenDeletions += UInt64(deletions.count)
     writtenParts += 1
@@ -71,7 +71,7 @@ package struct HistoryRecorder {
     tombstoneBytes = 0
   }
 
-  /// Whether the object was born in this transaction.
+  /// Whether the object was inserted in this transaction.
   func isBorn(_ id: ObjectID) -> Bool {
     guard let ranges = births[id.rootCode], let last = ranges.last else { return false }
     if last.contains(id.serial) { return true }
@@ -84,10 +84,10 @@ package struct HistoryRecorder {
     return low < ranges.count && ranges[low].contains(id.serial)
   }
 
-  /// How many updated objects there are.
+  /// The number of updated objects.
   var updatedCount: Int { updates.values.reduce(0) { $0 + $1.objects.count } }
 
-  /// Calls `body` with each stretch of objects that were born and are there, by root entity and serial.
+  /// Calls `body` with each range of inserted objects that still exist, by root entity and serial.
   func forEachInserted<E: Error>(_ body: (ChangePart.Inserted) throws(E) -> Void) throws(E) {
     for root in births.keys.sorted() {
       let gone = stillborn.set(rootCode: root)
@@ -130,7 +130,7 @@ extension HistoryRecorder.Updates {
 }
 
 extension [Range<UInt64>] {
-  /// Appends a range that lies above all others.
+  /// Appends a range above all others, merged if adjacent.
   fileprivate mutating func appendJoining(_ range: Range<UInt64>) {
     if let last, last.upperBound == range.lowerBound {
       self[count - 1] = last.lowerBound..<range.upperBound

@@ -1,11 +1,11 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// Names one to-many list whose members are in `links`.
+/// Identifies one to-many list with members in `links`.
 ///
-/// Always holds: every chunk has 1…128 ids. In an unordered list, ids ascend over all chunks, and a chunk's position is its first
-/// id. In an ordered list, chunks stand in the order of their labels, and the member index and the directory, where the head
-/// says that the list has them, agree with the chunks. `StorageTransaction.checkList` checks it all.
+/// Invariant: every chunk has 1…128 ids. In an unordered list, ids ascend over all chunks, and a chunk's position is
+/// its first id. In an ordered list, chunks are in the order of their labels, and the member index and the directory,
+/// if the head says that the list has them, agree with the chunks. `StorageTransaction.checkList` checks all of it.
 package struct ListAddress: Hashable, Sendable {
   package let links: StorageTable
   package let owner: ObjectID
@@ -35,7 +35,7 @@ package struct ListAddress: Hashable, Sendable {
     ValueEnvelope.seed(tableCode: links.code, key: key)
   }
 
-  /// The position in a key that a seek found; nil when the key is not one of this list's `kind`.
+  /// The position in a key that a seek found; nil if the key does not belong to this list and `kind`.
   package func position(in key: RawSpan, _ kind: LinkKey.Kind) throws(StoreError) -> UInt64? {
     do throws(RecordError) {
       let link = try LinkKey(key)
@@ -45,7 +45,7 @@ package struct ListAddress: Hashable, Sendable {
     }
   }
 
-  /// A stored chunk, verified.
+  /// Decodes and verifies a stored chunk.
   @_lifetime(copy value)
   package func chunk(_ value: RawSpan, at position: UInt64, isOrdered: Bool) throws(StoreError) -> ObjectIDList {
     do throws(RecordError) {
@@ -56,7 +56,7 @@ package struct ListAddress: Hashable, Sendable {
     }
   }
 
-  /// The error for bytes of this list that cannot be trusted.
+  /// The error for corrupted bytes of this list.
   package func corrupted(_ what: String) -> StoreError {
     StoreError(
       .corrupted,
@@ -64,12 +64,12 @@ package struct ListAddress: Hashable, Sendable {
       object: owner.description)
   }
 
-  /// The error for chunks that have not the members that the list's head counts.
+  /// The error for chunks whose members do not match the count in the list's head.
   package func wrongCount(_ count: Int, head: Int) -> StoreError {
     corrupted("It has \(count) members, and its head has the count \(head).")
   }
 
-  /// The error for a position that the list does not have.
+  /// The error for an index outside of the list.
   func invalidIndex(_ index: Int, count: Int) -> StoreError {
     StoreError(
       .invalidIndex, "index \(index) is outside list \(relationship) of object \(owner), which has \(count) members",

@@ -6,45 +6,44 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// What a write transaction has changed so far: the objects that a commit has to look at, in bits.
+/// The changes of a write transaction so far: the objects that the commit has to process, as bitmaps.
 package struct PendingChanges {
-  /// Objects that came into being.
+  /// Inserted objects.
   package var inserted = ObjectSet()
-  /// Objects of before that changed.
+  /// Changed objects that existed before.
   package var updated = ObjectSet()
   /// Objects whose derived attributes the commit has to compute.
   package var derived = PendingDerivations()
-  /// What `now()` gives in this transaction, once something has been told so; else the time of the commit.
+  /// The value of `now()` in this transaction, once it was used; otherwise the time of the commit is used.
   package var now: Date?
-  /// Objects that changed since somebody asked; nil where nobody does.
+  /// Objects changed since the last query; nil if nothing queries them.
   var recent: ObjectSet?
-  /// Whether the objects are kept as they are, whatever rules of the model they break: an import has listed those
-  /// before.
+  /// Whether objects that violate rules of the model are accepted: an import has reported them before.
   package var keepsBrokenObjects = false
-  /// What hooks refused, for the commit to tell.
+  /// Rejections by hooks, for the commit to report.
   var refusals: [ValidationIssue] = []
-  /// Values of transient attributes (R20): they live as long as the transaction.
+  /// The values of transient attributes (R20): they live as long as the transaction.
   package var transients: [TransientKey: AttributeValue] = [:]
-  /// Serials given out in this transaction, per root entity: the next free one.
+  /// The next free serial per root entity, if this transaction allocated any.
   package var nextSerials: [UInt16: UInt64] = [:]
-  /// The next blob's serial, once one was asked for.
+  /// The next blob's serial, once one was allocated.
   package var nextBlobSerial: UInt64?
-  /// The first failure that left things half done; the transaction can then only be given up.
+  /// The first failure that left a change incomplete; the transaction is then abort-only.
   package var failure: StoreError?
-  /// Whether any object remembers what it was cloned from, once somebody looked (R33).
+  /// Whether any object has provenance (R33), once it was looked up.
   package var hasProvenance: Bool?
-  /// What the history will tell of the transaction; nil where the store keeps none.
+  /// The transaction's entry in the history; nil if history is disabled.
   package var history: HistoryRecorder?
-  /// What becomes of conflicts over uniqueness constraints.
+  /// The policy for conflicts over uniqueness constraints.
   var mergePolicy = MergePolicy.error
-  /// Where it is noted who gave way to whom in them, for those who want to know after the commit.
+  /// Records which objects were replaced in such conflicts, for use after the commit.
   package var replaced: ReplacedObjects?
-  /// Who writes, and what is done, for the history.
+  /// The author and the operation, for the history.
   package var author = ""
   package var operation = ""
-  /// Objects that may still be made before somebody has to count them, where there is a limit.
+  /// The number of objects that may be inserted before the limit has to be checked again.
   var objectRoom = 0
-  /// When the transaction began, where there is a limit.
+  /// The number of objects when the transaction began, if there is a limit.
   var firstObjectCount = 0
   var firstUsedPages = 0
   /// Whether anything was written.
@@ -64,7 +63,7 @@ package struct PendingChanges {
     return copy
   }
 
-  /// Whether nothing was made, and something deleted.
+  /// Whether the transaction only deleted.
   var takesAway: Bool { hasDeletes && inserted.isEmpty && nextSerials.isEmpty && nextBlobSerial == nil }
 
   package struct TransientKey: Hashable {
@@ -77,39 +76,39 @@ package struct PendingChanges {
     }
   }
 
-  /// Notes that something failed half way: from now on the transaction can only be given up.
+  /// Records an incomplete change: the transaction is abort-only from now on.
   package mutating func fail(_ error: any Error) {
     if failure != nil { return }
     let reason = (error as? any KVCloneError)?.message ?? "an operation failed after its first change"
     failure = StoreError(.transactionAborted, "the transaction was aborted: \(reason)")
   }
 
-  /// Notes a new object.
+  /// Records an inserted object.
   package mutating func noteInsert(_ id: ObjectID) {
     _ = inserted.insert(id)
     _ = recent?.insert(id)
   }
 
-  /// Notes a change of an object of before.
+  /// Records a change of an object that existed before.
   mutating func noteUpdate(_ id: ObjectID) {
     isEmpty = false
     if !inserted.contains(id) { _ = updated.insert(id) }
     _ = recent?.insert(id)
   }
 
-  /// Notes a change of a property of an object of before.
+  /// Records a change of a property of an object that existed before.
   mutating func noteUpdate(_ id: ObjectID, property: UInt16) {
     noteUpdate(id)
     history?.noteUpdate(id, property: property)
   }
 
-  /// As `noteUpdate`, for a change that the commit need not validate.
+  /// Like `noteUpdate`, for a change that needs no validation.
   mutating func noteUnvalidatedUpdate(_ id: ObjectID, property: UInt16) {
     isEmpty = false
     history?.noteUpdate(id, property: property)
   }
 
-  /// Notes that an object is gone: nothing of it is left to check.
+  /// Records that an object was deleted, which needs no validation.
   mutating func noteDelete(_ id: ObjectID) {
     isEmpty = false
     hasDeletes = true

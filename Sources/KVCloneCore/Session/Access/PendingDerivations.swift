@@ -1,17 +1,17 @@
 package import KVCloneModel
 import KVCloneRecords
 
-/// The objects whose derived attributes a transaction has made untrue, or perhaps so: a bit an object, derivation and hop.
+/// The objects whose derived attributes may be outdated: a bit per object, derivation and hop.
 ///
-/// Objects behind a derivation's relationships are noted where they are. The commit finds the way back from them, once,
-/// however often they have changed.
+/// Changes behind a derivation's relationships are recorded at the changed object. The commit follows the path back
+/// from them once, however often they have changed.
 package struct PendingDerivations {
   /// By derivation, then by hop.
   private var sets: [[ObjectSet]] = []
   package private(set) var isEmpty = true
 
-  /// Notes that something changed on an object that stands behind so many relationships of a derivation; 0 is the object
-  /// that has the derived attribute.
+  /// Records a change of an object behind this many relationships of a derivation; 0 is the object with the derived
+  /// attribute.
   mutating func insert(_ derivation: Derivation, hop: Int, _ id: ObjectID) {
     isEmpty = false
     while sets.count <= derivation.index { sets.append([]) }
@@ -19,13 +19,13 @@ package struct PendingDerivations {
     _ = sets[derivation.index][hop].insert(id)
   }
 
-  /// Whether that was noted.
+  /// Whether a change was recorded.
   package func contains(_ derivation: Derivation, hop: Int, _ id: ObjectID) -> Bool {
     guard derivation.index < sets.count, hop < sets[derivation.index].count else { return false }
     return sets[derivation.index][hop].contains(id)
   }
 
-  /// The objects that were noted, which are forgotten.
+  /// Returns and removes the recorded objects.
   mutating func take(_ derivation: Derivation, hop: Int) -> ObjectSet? {
     guard derivation.index < sets.count, hop < sets[derivation.index].count else { return nil }
     let set = sets[derivation.index][hop]
@@ -40,7 +40,7 @@ package struct PendingDerivations {
     return copy
   }
 
-  /// Forgets everything.
+  /// Removes everything.
   package mutating func removeAll() {
     sets = []
     isEmpty = true

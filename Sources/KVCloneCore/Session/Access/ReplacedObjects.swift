@@ -1,25 +1,25 @@
 package import KVCloneModel
 import Synchronization
 
-/// Objects that gave way to others in a transaction, to be looked at after it.
+/// The objects that were replaced by others in a transaction, for use after it.
 package final class ReplacedObjects: Sendable {
   private let replaced = Mutex<[ObjectID: ObjectID]>([:])
 
   package init() {}
 
-  /// All that gave way so far, for savepoints.
+  /// All replaced objects so far, for savepoints.
   var all: [ObjectID: ObjectID] { replaced.withLock { $0 } }
 
   func restore(_ all: [ObjectID: ObjectID]) { replaced.withLock { $0 = all } }
 
   func note(_ others: [ObjectID: ObjectID]) { replaced.withLock { $0.merge(others) { $1 } } }
 
-  /// The object that has an object's place.
+  /// The object that finally replaces an object.
   package func last(from id: ObjectID) -> ObjectID { replaced.withLock { $0.last(from: id) } }
 }
 
 extension [ObjectID: ObjectID] {
-  /// Of objects with those that they gave way to, the one that has an object's place in the end.
+  /// Follows the chain of replacements to its end.
   package func last(from id: ObjectID) -> ObjectID {
     var last = id
     while let next = self[last] { last = next }

@@ -1,18 +1,18 @@
 import Synchronization
 
-/// The serials that transactions of this process have given out, committed or not: an id that a caller saw in a
-/// transaction that was given up must never come to name another object.
+/// The serials allocated by transactions of this process, committed or not: an id that a caller saw in an aborted
+/// transaction must never refer to another object.
 package final class SerialHighWaterMark: Sendable {
   private let floors = Mutex<[UInt16: UInt64]>([:])
 
   package init() {}
 
-  /// The least serial that was never given out. Blobs count under code 0, which no entity has.
+  /// The least serial that was never allocated. Blobs use code 0, which no entity has.
   package func next(rootCode: UInt16) -> UInt64 {
     floors.withLock { $0[rootCode] ?? 1 }
   }
 
-  /// Notes what a transaction used, when it ends either way.
+  /// Records the serials of a transaction, whether it commits or aborts.
   func note(_ changes: borrowing PendingChanges) {
     if changes.nextSerials.isEmpty && changes.nextBlobSerial == nil { return }
     floors.withLock { floors in

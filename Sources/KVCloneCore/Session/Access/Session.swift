@@ -14,19 +14,19 @@ public struct Session: ~Copyable {
   package let schema: Schema
   /// The record that is being edited; one at a time.
   package var scratch = RecordBuffer()
-  /// Large values of the record that `scratch` was loaded from, in attributes that its entity has no more: they go when it is
+  /// Blobs of the record in `scratch`, in attributes that its entity no longer has: they are released when it is
   /// stored.
   package var outlived = OrphanedBlobs()
   private let pending = Box(PendingChanges())
-  /// The commit counter: of the last commit in a read transaction, of the coming one in a write transaction.
+  /// The commit number: of the last commit in a read transaction, of the coming one in a write transaction.
   package let commit: UInt64
   /// The last commit fully visible to this snapshot; nil outside snapshot reads.
   package var shownCommit: UInt64?
-  /// What the session shares with the other sessions of its store.
+  /// The context shared with the other sessions of the store.
   package let context: StoreContext
-  /// What new objects still owe others, once there are any.
+  /// Deferred inverse links and index entries of inserted objects, once there are any.
   var waiting: WaitingInserts?
-  /// Whether the store's fetch indexes are those that the schema knows, once a request has asked.
+  /// Caches whether the store's fetch indexes are those of the schema.
   private let fetchIndexes = FetchIndexMemo()
 
   init(
@@ -49,7 +49,7 @@ public struct Session: ~Copyable {
 
   package var limits: StoreLimits? { context.limits }
 
-  /// Forgets what was read and is not stored yet: the transaction was rolled back to a savepoint.
+  /// Discards cached state that is not stored yet: the transaction was rolled back to a savepoint.
   mutating func forgetTransientState() {
     waiting = nil
     outlived = OrphanedBlobs()
@@ -61,13 +61,13 @@ public struct Session: ~Copyable {
   /// Commits the storage transaction without completing pending changes.
   package consuming func commitStorage() throws(StoreError) { try storage.commit() }
 
-  /// What this transaction has changed so far; empty and unused in a read transaction.
+  /// The changes of this transaction so far; empty and unused in a read transaction.
   package var changes: PendingChanges {
     @inline(__always) unsafeAddress { UnsafePointer(pending.place) }
     @inline(__always) unsafeMutableAddress { pending.place }
   }
 
-  /// Whether requests may use fetch indexes: those of the state that the transaction sees are the schema's.
+  /// Whether requests may use fetch indexes: those of the transaction's state are the schema's.
   package borrowing func hasCurrentFetchIndexes() throws(StoreError) -> Bool {
     if let known = fetchIndexes.areCurrent { return known }
     let areCurrent = try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata)
@@ -75,12 +75,12 @@ public struct Session: ~Copyable {
     return areCurrent
   }
 
-  /// Has requests use the schema's fetch indexes, or none: whoever made it knows whether they are those of what is read.
+  /// Sets whether requests use the schema's fetch indexes, for a caller that knows whether they are current.
   package borrowing func trustFetchIndexes(_ areCurrent: Bool) { fetchIndexes.areCurrent = areCurrent }
 
-  /// The object's record, checksum and form verified; nil where there is no such object.
+  /// The object's verified record; nil if the object does not exist.
   ///
-  /// - Throws: `damaged` when the record's bytes cannot be trusted.
+  /// - Throws: `damaged` if the record is corrupted.
   @_lifetime(borrow self)
   package borrowing func record(_ id: ObjectID) throws(StoreError) -> RecordView? {
     guard let table = schema.objectTable(rootCode: id.rootCode) else { return nil }
@@ -89,7 +89,7 @@ public struct Session: ~Copyable {
     return try schema.view(of: bytes, id: id)
   }
 
-  /// The record of an object that has to exist.
+  /// The record of an object; throws if it does not exist.
   @_lifetime(borrow self)
   package borrowing func existingRecord(_ id: ObjectID) throws(StoreError) -> RecordView {
     guard let table = schema.objectTable(rootCode: id.rootCode) else { throw schema.notFound(id) }
@@ -98,12 +98,12 @@ public struct Session: ~Copyable {
     return try schema.view(of: bytes, id: id)
   }
 
-  /// The concrete entity of an object that has to exist.
+  /// The concrete entity of an object; throws if it does not exist.
   package borrowing func entity(of id: ObjectID) throws(StoreError) -> CompiledEntity {
     try schema.entity(of: try existingRecord(id), id: id)
   }
 
-  /// The same by what the record's header names; nothing else of it is verified, for those who will read it all anyway.
+  /// The entity according to the record's header, for callers that verify the record later.
   borrowing func namedEntity(of id: ObjectID) throws(StoreError) -> CompiledEntity {
     guard let table = schema.objectTable(rootCode: id.rootCode) else { throw schema.notFound(id) }
     let key = ShortKey.object(id)
@@ -116,7 +116,7 @@ public struct Session: ~Copyable {
     return entity
   }
 
-  /// Puts the object's record into `scratch`, in the entity's present layout, and answers its entity.
+  /// Loads the object's record into `scratch`, in the entity's current layout, and returns its entity.
   package mutating func load(_ id: ObjectID) throws(StoreError) -> CompiledEntity {
     try Self.load(id, storage, schema, into: &scratch, &outlived)
   }
@@ -138,8 +138,8 @@ public struct Session: ~Copyable {
     return entity
   }
 
-  /// Copies a record into a buffer, in the entity's present layout. Attributes that the record's own layout lacks get
-  /// what their defaults were then: it is from before they were added.
+  /// Copies a record into a buffer, in the entity's current layout. Attributes that the record's own layout lacks get
+  /// their defaults at the time when they were added.
   package static func load(
     _ buffer: inout RecordBuffer, _ view: borrowing RecordView, _ entity: CompiledEntity, _ id: ObjectID
   ) throws(StoreError) {
@@ -157,14 +157,14 @@ public struct Session: ~Copyable {
     }
   }
 
-  /// Seals what is in `scratch` and stores it as the object's record.
+  /// Seals the record in `scratch` and stores it.
   package mutating func store(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
     scratch.seal(commit: commit, seed: ValueEnvelope.seed(object: id))
     try Self.put(&storage, entity.table, id, scratch)
     if !outlived.blobs.isEmpty { try releaseOutlived(id) }
   }
 
-  /// Lets go of the large values of an object, whose record was loaded, in attributes that there are no more.
+  /// Releases the blobs of a loaded record in attributes that no longer exist.
   package mutating func releaseOutlived(_ id: ObjectID) throws(StoreError) {
     if outlived.owner == id { for blob in outlived.blobs { try releaseBlob(blob) } }
     outlived.blobs.removeAll()
@@ -177,7 +177,7 @@ public struct Session: ~Copyable {
     try storage.put(table, key.bytes, record.bytes)
   }
 
-  /// Seals what is in `scratch` and stores it as the record of a new object, whose id is the highest of its table.
+  /// Seals the record in `scratch` and appends it as that of a new object, whose id is the highest of its table.
   package mutating func append(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
     scratch.seal(commit: commit, seed: ValueEnvelope.seed(object: id))
     try Self.append(&storage, entity.table, id, scratch)
@@ -191,19 +191,19 @@ public struct Session: ~Copyable {
   }
 }
 
-/// The lifecycle hooks that a transaction calls. What they are is known to those who call them.
+/// The lifecycle hooks of a transaction, whose type only their callers know.
 package protocol SessionHooks: AnyObject, Sendable {}
 
-/// Large values of one object that no attribute of its entity has any more.
+/// Blobs of one object in attributes that its entity no longer has.
 package struct OrphanedBlobs {
   var owner = ObjectID(rawValue: 0)
   package var blobs: [BlobReference] = []
 }
 
 extension RecordView {
-  /// The large values in attributes that another layout of the entity has not.
+  /// The blobs in attributes that another layout of the entity lacks.
   ///
-  /// - Parameter taken: codes of attributes that have become others.
+  /// - Parameter taken: codes of attributes that were converted to others.
   func blobs(missingIn layout: RecordLayout, taken: Set<UInt16> = []) -> [BlobReference] {
     var found: [BlobReference] = []
     for field in 0..<self.layout.fieldCount where self.layout.kind(field).mayBeBlob && !isNull(field) {

@@ -2,7 +2,7 @@
 package protocol SessionOwner: ~Copyable {
   init(_ session: consuming Session)
 
-  /// Gives the session back.
+  /// Returns the session.
   consuming func finish() -> Session
 }
 

@@ -25,7 +25,7 @@ public struct SnapshotRetention: Sendable, Hashable {
   /// 2001 began on a Monday.
   private static let week = 7 * day
 
-  /// Those that no rule wants.
+  /// The snapshots that no rule keeps.
   ///
   /// - Parameter created: by name: seconds since 2001.
   package func superfluous(_ created: [(name: String, created: Double)]) -> [String] {

@@ -4,7 +4,7 @@
   package import Foundation
 #endif
 
-/// What the sessions of a store share. It creates all of them.
+/// The shared state of a store's sessions, which it creates.
 package struct StoreContext: Sendable {
   /// The identifier of the store, for URIs.
   package let uuid: UUID
@@ -17,7 +17,7 @@ package struct StoreContext: Sendable {
   /// The size limits, or nil if none are set.
   let limits: StoreLimits?
 
-  /// The context of a store that is not open, or of an open one without hooks and limits.
+  /// Creates the context of a store that is not open, or of an open one without hooks and limits.
   package init(uuid: UUID, serialFloor: SerialHighWaterMark = SerialHighWaterMark(), engine: (any StorageEngine)? = nil)
   {
     self.init(uuid: uuid, serialFloor: serialFloor, engine: engine, hooks: nil, limits: nil)
@@ -34,7 +34,7 @@ package struct StoreContext: Sendable {
     self.limits = limits
   }
 
-  /// Where what does not fit into memory is kept. Finding it takes a system call.
+  /// The directory for temporary files. Looking it up takes a system call.
   var scratchDirectory: () -> String {
     { [engine] in engine?.files?.currentDirectory ?? FileManager.default.temporaryDirectory.path }
   }

@@ -1,39 +1,39 @@
 import KVCloneModel
 
-/// What new objects still owe others: their place in the lists of those that they are linked to, and their index entries.
+/// Deferred inverse links and index entries of inserted objects.
 ///
-/// A transaction that inserts many objects comes back to the same lists, and to the same pages of an index, again and again.
-/// What waits is sorted first, so that a list is written once for all its new members, and an index from its beginning to
-/// its end. Whoever reads, or changes anything else, settles first (``Session/settle()``), so that nobody can tell.
+/// A transaction that inserts many objects changes the same lists, and the same pages of an index, again and again.
+/// Deferred changes are sorted first, so that a list is written once for all its new members, and an index
+/// sequentially. Reads and other changes apply them first (``Session/settle()``), so that deferring is not observable.
 final class WaitingInserts {
-  /// 3 MiB of links, and about as much of keys: more are settled before others wait.
+  /// 3 MiB of links, and about as much of keys: beyond that, they are written before others are added.
   private static let linkLimit = 1 << 17
   private static let keyByteLimit = 3 << 20
 
   let links = WaitingLinks()
   var keys = WaitingKeys()
-  /// A list's chunk that is being changed.
+  /// The list chunk that is being changed.
   let chunk = ChunkBuffer()
   private var targets = KnownTargets()
 
   var isEmpty: Bool { links.count == 0 && keys.isEmpty }
   var isFull: Bool { links.count >= Self.linkLimit || keys.byteCount >= Self.keyByteLimit }
 
-  /// The entity of an object that was looked up since objects were last deleted; nil where it was not.
+  /// The cached entity of an object, since objects were last deleted; nil if unknown.
   @inline(__always)
   func entityCode(of target: ObjectID) -> UInt16? { targets.entityCode(of: target) }
 
-  /// Remembers the entity of an object that exists.
+  /// Caches the entity of an existing object.
   func note(_ target: ObjectID, _ entityCode: UInt16) { targets.note(target, entityCode) }
 
-  /// Forgets which objects exist: some are about to be deleted, which is the only way that they vanish.
+  /// Clears the cache before objects are deleted, which is the only way that they disappear.
   func forgetTargets() { targets.removeAll() }
 }
 
-/// Keys of index entries, one after the other in memory.
+/// The keys of index entries, contiguous in memory.
 struct WaitingKeys {
   private struct Place {
-    /// The key's first sixteen bytes, as a number: what most keys differ in.
+    /// The key's first sixteen bytes, as a number: most keys differ there.
     let start: UInt128
     let offset: Int
     let count: Int
@@ -44,7 +44,7 @@ struct WaitingKeys {
 
   var isEmpty: Bool { places.isEmpty }
   var count: Int { places.count }
-  /// What they take up, their places in memory included, which are more than short keys themselves.
+  /// The memory that they take, including their places, which are larger than short keys.
   var byteCount: Int { bytes.count + places.count * MemoryLayout<Place>.stride }
 
   mutating func append(_ key: [UInt8]) {
@@ -54,7 +54,7 @@ struct WaitingKeys {
     bytes.append(contentsOf: key)
   }
 
-  /// Calls `body` with each key, ascending, and forgets them.
+  /// Calls `body` with each key, ascending, and removes them.
   mutating func drain(_ body: (RawSpan) throws(StoreError) -> Void) throws(StoreError) {
     let (bytes, places) = (self.bytes, sorted)
     (self.bytes, self.places) = ([], [])
@@ -76,7 +76,7 @@ struct WaitingKeys {
   }
 }
 
-/// Objects that are known to exist, with their entities: as many as there are slots for.
+/// A cache of existing objects with their entities, with one object per slot.
 private struct KnownTargets {
   private static let slotCount = 4096
   private var slots: [(id: UInt64, entityCode: UInt16)] = []

@@ -1,16 +1,16 @@
 public import KVCloneModel
 
-/// Links from new objects to others whose lists are yet to learn of them: 24 bytes each, so many at a time that a list is
-/// written once for hundreds of new members.
+/// Deferred links from new objects to lists of others: 24 bytes each, so many at a time that a list is written once for
+/// hundreds of new members.
 ///
-/// New objects come in the order of their ids, so grouping them by target keeps each group in order.
+/// New objects are added in the order of their ids, so grouping by target keeps each group in order.
 @usableFromInline
 package final class WaitingLinks {
   @usableFromInline
   struct Link: BitwiseCopyable {
     @usableFromInline let target: UInt64
     @usableFromInline let member: UInt64
-    /// The code of the target's own list.
+    /// The code of the target's list.
     @usableFromInline let code: UInt64
 
     @inlinable
@@ -21,7 +21,7 @@ package final class WaitingLinks {
     }
   }
 
-  /// The members that one list gains, where they lie; gone with the call that it is handed to.
+  /// The members that one list gains, borrowed, and valid during the call.
   @usableFromInline
   package struct Group: RandomAccessCollection {
     fileprivate let links: UnsafePointer<Link>
@@ -31,7 +31,7 @@ package final class WaitingLinks {
     @usableFromInline package subscript(index: Int) -> ObjectID { ObjectID(rawValue: links[index].member) }
   }
 
-  /// More are published before others are noted.
+  /// Beyond this, links are written before others are added.
   static let limit = 1 << 18
 
   @usableFromInline
@@ -43,7 +43,7 @@ package final class WaitingLinks {
 
   private let state: UnsafeMutablePointer<State>
 
-  /// - Parameter capacity: how many links there is memory for at first.
+  /// - Parameter capacity: the initial capacity.
   package init(capacity: Int = 64) {
     state = .allocate(capacity: 1)
     state.initialize(to: State(links: .allocate(capacity: capacity), capacity: capacity))
@@ -57,13 +57,13 @@ package final class WaitingLinks {
   var count: Int { state.pointee.count }
   package var isFull: Bool { state.pointee.count >= Self.limit }
 
-  /// The same list, to be appended to without counting references to this object: valid while it lives.
+  /// The same list, for appending without reference counting: valid while this lives.
   package var sink: WaitingLinkSink { WaitingLinkSink(state: state) }
 
-  /// Notes that `target` gains `member` in its list with this code.
+  /// Adds `member` to the list of `target` with this code.
   package func append(_ target: ObjectID, _ code: UInt16, _ member: ObjectID) { sink.append(target, code, member) }
 
-  /// Calls `body` with each target, the code of its list, and the members that it gains, ascending; and forgets them.
+  /// Calls `body` with each target, the code of its list, and the members that it gains, ascending; and removes them.
   package func drain(_ body: (ObjectID, UInt16, Group) throws(StoreError) -> Void) throws(StoreError) {
     sort()
     let links = state.pointee.links
@@ -81,8 +81,7 @@ package final class WaitingLinks {
     }
   }
 
-  /// Groups the links: by target, then code, byte by byte, and only by bytes in which they differ. The order within a
-  /// group stays.
+  /// Groups the links by target, then code: a stable radix sort over the bytes in which they differ.
   private func sort() {
     let count = state.pointee.count
     if count < 2 { return }
@@ -107,7 +106,7 @@ package final class WaitingLinks {
     }
   }
 
-  /// Orders links by one byte; those in which it is the same keep their order.
+  /// Sorts links by one byte, stably.
   @inline(__always)
   private static func distribute(
     _ links: UnsafePointer<Link>, _ sorted: UnsafeMutablePointer<Link>, _ count: Int,
@@ -125,12 +124,12 @@ package final class WaitingLinks {
   }
 }
 
-/// Where ``WaitingLinks`` are appended: for every link of a new object.
+/// Appends to ``WaitingLinks``: called for every link of a new object.
 @usableFromInline
 package struct WaitingLinkSink {
   @usableFromInline let state: UnsafeMutablePointer<WaitingLinks.State>
 
-  /// Notes that `target` gains `member` in its list with this code.
+  /// Adds `member` to the list of `target` with this code.
   @inlinable @inline(__always)
   package func append(_ target: ObjectID, _ code: UInt16, _ member: ObjectID) {
     if state.pointee.count == state.pointee.capacity { grow() }

@@ -1,27 +1,27 @@
 import KVCloneRecords
 import Synchronization
 
-/// Wakes those who wait for commits, of this process or others.
+/// Wakes tasks that wait for commits, of this process or others.
 package final class CommitSignal: Sendable {
   private struct State {
-    /// Raised by every commit that was heard of.
+    /// Incremented for every noticed commit.
     var generation: UInt64 = 0
     var isClosed = false
     var lastWaiter: UInt64 = 0
     var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
-    /// Who wants to hear of other processes' commits, and what tells of them.
+    /// The number of listeners for other processes' commits, and the watch that reports them.
     var listenerCount = 0
     var watcher: (any CommitWatch)?
   }
 
   private let state = Mutex(State())
 
-  /// Changes with every commit that was heard of: to be asked for before the store is looked at, and given to `wait`.
+  /// Changes with every noticed commit: read it before reading the store, and pass it to `wait`.
   package var generation: UInt64 { state.withLock { $0.generation } }
 
   package var isClosed: Bool { state.withLock { $0.isClosed } }
 
-  /// A commit may have happened.
+  /// Notes that a commit may have happened.
   package func noteCommit() {
     let waiters = state.withLock { state in
       state.generation += 1
@@ -30,9 +30,9 @@ package final class CommitSignal: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// Nothing more will happen.
+  /// Ends all waiting.
   func close() {
-    // Whatever ends with the watcher ends outside of the lock.
+    // Objects that are released with the watcher are released outside of the lock.
     let (waiters, watcher) = state.withLock { state in
       state.isClosed = true
       defer { state.watcher = nil }
@@ -48,7 +48,7 @@ package final class CommitSignal: Sendable {
     return Array(state.waiters.values)
   }
 
-  /// Returns when the generation is not `seen` any more, the store is closed, or the task cancelled.
+  /// Returns when the generation is not `seen` any more, the store is closed, or the task is cancelled.
   package func wait(after seen: UInt64) async {
     let number = state.withLock { state in
       state.lastWaiter += 1
@@ -71,7 +71,7 @@ package final class CommitSignal: Sendable {
 
   // MARK: Other processes
 
-  /// Begins to hear of other processes' commits, through `watch` where nobody did so far.
+  /// Starts to notice other processes' commits, through `watch` for the first listener.
   fileprivate func addListener(_ watch: () -> (any CommitWatch)?) {
     state.withLock { state in
       state.listenerCount += 1
@@ -90,7 +90,7 @@ package final class CommitSignal: Sendable {
   }
 }
 
-/// Hears of commits as long as it lives.
+/// Notices commits as long as it lives.
 package final class CommitListener: Sendable {
   private let store: ObjectStore
 
@@ -102,7 +102,7 @@ package final class CommitListener: Sendable {
     let known = LastCommit()
     store.commitSignal.addListener {
       engine.watchCommits { [weak engine, weak signal] in
-        // A page that was written is no commit yet, and most are this process's own.
+        // A written page is not yet a commit, and most are this process's own.
         guard let engine, let signal, let commit = try? engine.lastCommit(metadata), known.isNew(commit) else { return }
         signal.noteCommit()
       }
@@ -114,7 +114,7 @@ package final class CommitListener: Sendable {
   }
 }
 
-/// The commit that was heard of last.
+/// The last noticed commit.
 private final class LastCommit: Sendable {
   private let commit = Mutex<UInt64?>(nil)
 

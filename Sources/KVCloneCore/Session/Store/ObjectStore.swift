@@ -75,7 +75,7 @@ public final class ObjectStore: Sendable {
   }
 }
 
-/// Something that ends when the store is closed.
+/// A resource that is closed with the store.
 package protocol StoreResource: AnyObject, Sendable {
   func close()
 }

@@ -1,18 +1,19 @@
 import KVCloneLMDB
 import Synchronization
 
-/// The uploads of one open store, each with a byte of the side file that it has locked.
+/// The staged uploads of one open store, each with a locked byte of `stagers.lock`.
 ///
-/// Bytes are taken, and tested, by whoever holds the store's write lock, so that no other process does the same meanwhile.
+/// Bytes are claimed and tested under the store's write lock, which excludes other processes.
 final class Stagers: Sendable {
   private struct State {
     var file: StagerLockFile?
-    /// The bytes of this process's uploads. The kernel cannot tell them from free ones: they are locked by ourselves.
+    /// The bytes of this process's uploads. The kernel does not distinguish them from free ones, because this process
+    /// has locked them.
     var own: Set<UInt16> = []
     var isClosed = false
   }
 
-  /// The store's directory and which file its data is; nil for an engine without one, which is alone with its data.
+  /// The store's directory and the identity of its data file; nil for an engine without files, which is not shared.
   private let place: (directory: String, data: FileSystem.Identity)?
   private let state = Mutex(State())
 
@@ -20,17 +21,17 @@ final class Stagers: Sendable {
   init(_ files: (any EngineFiles)?, isReadOnly: Bool) {
     place = files.map { ($0.directory, $0.identity) }
     if isReadOnly { return }
-    // Now, while the directory has its name for certain. What goes wrong is told to the first upload, which tries again: a
-    // full disk is no reason not to open.
+    // Now, while the path certainly leads to the directory. Errors are reported by the first upload, which tries again:
+    // a full disk must not prevent opening.
     state.withLock { [place] state in
       if let place { state.file = try? StagerLockFile(directory: place.directory, beside: place.data) }
     }
   }
 
-  /// Takes a byte that nobody has and no pending blob names.
+  /// Claims a byte that is neither locked nor referenced by a pending blob.
   ///
-  /// - Parameter named: the bytes that pending blobs name, those of dead stagers too: taking one would keep what they left
-  ///   from being swept.
+  /// - Parameter named: the bytes that pending blobs reference, including those of dead stagers: claiming one would
+  ///   protect their blobs from the sweep.
   func claim(except named: Set<UInt16>) throws(StoreError) -> UInt16 {
     try withState { (state) throws(StoreError) in
       for byte in 1...UInt16.max where !named.contains(byte) && !state.own.contains(byte) {
@@ -46,7 +47,7 @@ final class Stagers: Sendable {
     }
   }
 
-  /// Gives a byte back: what its upload has left can be swept from now on, by anybody.
+  /// Releases a byte: from now on, any process can sweep its upload.
   func release(_ byte: UInt16) {
     state.withLock { state in
       guard state.own.remove(byte) != nil else { return }
@@ -54,7 +55,7 @@ final class Stagers: Sendable {
     }
   }
 
-  /// Whether the upload with this byte has ended: its process is gone, or gave the byte back.
+  /// Whether the upload with this byte has ended: its process is dead, or released the byte.
   func isGone(_ byte: UInt16) throws(StoreError) -> Bool {
     try withState { (state) throws(StoreError) in
       if state.own.contains(byte) { return false }
@@ -69,7 +70,7 @@ final class Stagers: Sendable {
     state.withLock { $0.own.contains(byte) }
   }
 
-  /// Lets go of every byte; there are no more uploads.
+  /// Releases all bytes; there are no more uploads.
   func close() {
     state.withLock { state in
       state.isClosed = true

@@ -1,8 +1,8 @@
 import Dispatch
 import Synchronization
 
-/// The work of a store that waits for the write lock, first in, first out. It runs on a thread of its own and never
-/// blocks the cooperative pool.
+/// A store's work that waits for the write lock, first in, first out. It runs on a separate thread and never blocks the
+/// cooperative pool.
 package final class WriterQueue: Sendable {
   private enum Item {
     /// Work that begins its own transactions.
@@ -12,10 +12,10 @@ package final class WriterQueue: Sendable {
   }
 
   private struct State {
-    /// Those before `first` are taken; cancelled ones are nil.
+    /// Those before `first` were taken; cancelled ones are nil.
     private var items: [Item?] = []
     private var first = 0
-    /// Whether a block of the dispatch queue takes the next item.
+    /// Whether a block on the dispatch queue will take the next item.
     var isScheduled = false
 
     mutating func append(_ item: Item) { items.append(item) }
@@ -50,10 +50,10 @@ package final class WriterQueue: Sendable {
 
   private let state = Mutex(State())
   private let queue = DispatchQueue(label: "KVClone.writer")
-  /// Bytes that were written since room for a group was last found. At first, room is checked.
+  /// The number of bytes written since space for a group was last checked. Initially, space is checked.
   let uncheckedByteCount = Atomic<UInt64>(1 << 40)
 
-  /// Runs `body` after everything that waits.
+  /// Runs `body` after all queued work.
   package func async(_ body: @escaping @Sendable () -> Void) { append(.alone(body)) }
 
   /// Calls `run` of the write when its turn comes, unless another write takes it before.
@@ -92,12 +92,12 @@ package final class WriterQueue: Sendable {
     }
   }
 
-  /// Removes a write that waits, and returns whether it did.
+  /// Removes a waiting write, and returns whether it did.
   func remove(_ write: any QueuedWrite) -> Bool { state.withLock { $0.remove(write) } }
 }
 
 /// An asynchronous write in a ``WriterQueue``.
 protocol QueuedWrite: AnyObject, Sendable {
-  /// Runs the write, which its queue has given up, and as many of those behind it as it takes.
+  /// Runs the write, which was removed from its queue, and as many of the following ones as it takes.
   func run()
 }
