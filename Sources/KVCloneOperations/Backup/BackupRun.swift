@@ -3,8 +3,8 @@ import KVCloneLMDB
 import KVCloneRecords
 import Synchronization
 
-/// What the steps of one backup, restoration or file snapshot share: who is told of it, who may stop it, and how a new file is
-/// looked at before it gets its name.
+/// The shared state of a backup, restore or reflink copy: progress, cancellation, and the verification of a new file
+/// before it is published.
 final class BackupRun: Sendable {
   private struct State {
     var phase = OperationProgress.Phase.copy
@@ -27,7 +27,7 @@ final class BackupRun: Sendable {
 
   // MARK: Progress
 
-  /// Follows the reading of a file, which the cancellation stops.
+  /// Observes the reading of a file, which the cancellation stops.
   func watch() -> PageWatch {
     PageWatch { [self] byteCount in
       report { $0.completed &+= UInt64(byteCount) }
@@ -62,7 +62,7 @@ final class BackupRun: Sendable {
     }
   }
 
-  /// Runs a reading of a file. What it throws may follow from the cancellation, or from somebody who writes the file.
+  /// Runs a reading of a file. Errors may be caused by the cancellation, or by concurrent writes.
   func reading<R>(_ file: PageFile, _ path: String, _ body: () throws(StoreError) -> R) throws(StoreError) -> R {
     do throws(StoreError) {
       return try body()
@@ -75,7 +75,7 @@ final class BackupRun: Sendable {
 
   // MARK: Steps
 
-  /// Copies the state that a file holds on to.
+  /// Copies the state that a file reads.
   func copy(_ file: PageFile, to copy: borrowing StoreCopy, of source: String) throws(StoreError) {
     begin(.copy)
     do throws(PageCopyError) {
@@ -109,7 +109,7 @@ final class BackupRun: Sendable {
     do throws(LMDBError) { try copy.publish() } catch { throw StoreError(error) }
   }
 
-  /// Looks at the new file, and answers the number of its commit and of its pages.
+  /// Verifies the new file, and returns its commit number and its number of pages.
   func verify(
     _ copy: borrowing StoreCopy, _ verification: BackupOptions.Verification, of source: String
   ) throws(StoreError) -> (commit: UInt64, pageCount: Int) {
@@ -117,7 +117,7 @@ final class BackupRun: Sendable {
     begin(.verify, of: verification == .none ? nil : 2 * copy.byteCount)
     let file = try storeErrors { () throws(LMDBError) in try PageFile(at: directory, watch: watch()) }
     let map = try storeErrors { () throws(LMDBError) in
-      // The list of tables is all that the format's and the commit's values are looked up by.
+      // The list of tables suffices to look up the format and the commit number.
       verification == .none ? try file.tableMap() : try file.walk(maximumFindings: 10)
     }
     try check()
@@ -135,7 +135,7 @@ final class BackupRun: Sendable {
     switch verification {
     case .none: report = nil
     case .values:
-      // Without a model, all that is looked at is the values' own form.
+      // Without a model, only the values' own form is checked.
       let run = CheckRun(schema: try .unknown(), options: options)
       run.expectedUUID = format.storeUUID
       run.isNewerFormat = format.version > FormatLimits.formatVersion
@@ -147,7 +147,7 @@ final class BackupRun: Sendable {
     return (commit, map.pageCount)
   }
 
-  /// - Throws: `damaged`, with the first of the damages.
+  /// - Throws: `damaged`, with the first issue.
   func refuse(_ damages: [IntegrityIssue], _ path: String) throws(StoreError) {
     guard let first = damages.first else { return }
     let place = first.object.map { "\($0): " } ?? ""

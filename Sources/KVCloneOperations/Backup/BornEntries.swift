@@ -2,15 +2,16 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The entries of a store that a snapshot does not see, because what they belong to came later: found from the objects that
-/// came, and not by looking through the tables.
+/// The entries of a store that a snapshot does not contain because they are newer: found from new objects, without
+/// scanning the tables.
 ///
-/// Objects, their lists, provenance and blobs are in the order of their serials, and so are new indexes. What is elsewhere follows
-/// from a new object's record and lists: its entries in indexes, and, in the lists of older objects that it is linked with, the
-/// pieces and member indexes that bear its id. Such a piece of an unordered list begins with the new object, which has
-/// the other side of the link; pieces of ordered lists are seen with their owners (see ``SnapshotHorizon``).
+/// Objects, their lists, provenance and blobs are in the order of their serials, and so are new indexes. Other entries
+/// follow from a new object's record and lists: its entries in indexes, and, in the lists of older objects that it is
+/// linked to, the chunks and member indexes that have its id. Such a chunk of an unordered list begins with the new
+/// object, which has the inverse side of the link; chunks of ordered lists are found with their owners (see
+/// ``SnapshotHorizon``).
 struct BornEntries {
-  /// What a property or hidden list is on the other side.
+  /// The inverse side of a property or hidden list.
   private struct Side: Hashable {
     let code: UInt16
     let isOrdered: Bool
@@ -19,10 +20,10 @@ struct BornEntries {
   private let since: SnapshotValue
   private let horizon: SnapshotHorizon
   private let schema: Schema
-  /// By the code on this side: lists on the other side. More than one where entities redefine a relationship.
+  /// The lists of the inverse side, by the code on this side. Several if entities redeclare a relationship.
   private let sides: [UInt16: Set<Side>]
 
-  /// - Parameter schema: of the state that is looked at.
+  /// - Parameter schema: of the state that is read.
   init(since: SnapshotValue, _ schema: Schema) {
     self.since = since
     self.schema = schema
@@ -46,8 +47,8 @@ struct BornEntries {
 
   typealias Visit = (StorageTable, UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Void
 
-  /// Calls `body` with table, key and value of each entry, some perhaps more than once. An object's record comes before what follows
-  /// from it.
+  /// Calls `body` with table, key and value of each entry, possibly more than once. An object's record comes before the
+  /// entries that follow from it.
   func forEach(in session: borrowing Session, _ body: Visit) throws(StoreError) {
     for rootCode in schema.rootCodes {
       guard let table = schema.objectTable(rootCode: rootCode) else { continue }
@@ -97,7 +98,7 @@ struct BornEntries {
     }
   }
 
-  /// Lists of the objects that came.
+  /// Visits the lists of new objects.
   private func forEachLink(_ rootCode: UInt16, _ session: borrowing Session, _ body: Visit) throws(StoreError) {
     let links = schema.tables.links
     let first = ShortKey.linkPrefix(owner: horizon.firstLater(rootCode: rootCode))
@@ -138,14 +139,14 @@ struct BornEntries {
   }
 
   private func visit(index key: [UInt8], _ session: borrowing Session, _ body: Visit) throws(StoreError) {
-    // Those of younger indexes come in one piece.
+    // Newer indexes are visited as a whole.
     guard key.withUnsafeBytes({ SnapshotHorizon.indexID($0) }) < since.nextIndexID,
       let value = try session.storage.get(schema.tables.indexes, key.span.bytes)
     else { return }
     try body(schema.tables.indexes, unsafePointers(key.span.bytes), unsafePointers(value))
   }
 
-  /// Visits what the list of an older object has under the name of a new one.
+  /// Visits the entries of a new object in an older object's list.
   private func visit(
     _ owner: ObjectID, _ code: UInt16, _ member: ObjectID, _ session: borrowing Session, _ body: Visit
   ) throws(StoreError) {

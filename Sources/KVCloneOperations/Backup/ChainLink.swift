@@ -7,7 +7,7 @@ import KVCloneRecords
   import Foundation
 #endif
 
-/// What a backup has that an increment may be put into: whose it is, of which commit, and which snapshots there are.
+/// The state of a backup to which an incremental backup may be applied: its store, its commit, and its snapshots.
 struct ChainLink {
   let path: String
   let uuid: UUID
@@ -15,7 +15,7 @@ struct ChainLink {
   let commit: UInt64
   let snapshots: [(name: String, value: SnapshotValue)]
 
-  /// A store, whole.
+  /// A complete store.
   init(_ session: borrowing Session, _ format: FormatRecord, _ path: String) throws(StoreError) {
     self.path = path
     uuid = format.storeUUID
@@ -24,7 +24,7 @@ struct ChainLink {
     snapshots = try Snapshots.all(session.storage, session.schema.tables)
   }
 
-  /// What a store is after an increment.
+  /// The state of a store after an incremental backup.
   init(_ increment: IncrementFile) throws(StoreError) {
     path = increment.path
     uuid = increment.format.storeUUID
@@ -34,7 +34,7 @@ struct ChainLink {
     snapshots = try Snapshots.all(storage, SchemaTables(rootCodes: []))
   }
 
-  /// - Returns: the snapshot since which the increment has what changed.
+  /// - Returns: the snapshot at the start of the incremental backup.
   /// - Throws: `brokenChain`, with what is missing.
   @discardableResult
   func requireFit(_ increment: IncrementFile, _ reader: borrowing StorageTransaction) throws(StoreError)
@@ -66,7 +66,7 @@ struct ChainLink {
         "\(path) contains commit \(commit), and \(other) the earlier commit \(value.commit); give incremental "
           + "backups in the order of their creation")
     }
-    // Older snapshots need what only older backups have.
+    // Older snapshots need entries that only older backups have.
     for (name, snapshot) in try Snapshots.all(reader, SchemaTables(rootCodes: [])) where snapshot.epoch < since.epoch {
       let isThere = snapshots.contains {
         $0.name == name && $0.value.epoch == snapshot.epoch && $0.value.commit == snapshot.commit

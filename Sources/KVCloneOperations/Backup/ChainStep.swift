@@ -9,11 +9,11 @@ import KVCloneRecords
   import Foundation
 #endif
 
-/// Puts one increment into a store that nobody knows of yet: a copy of a backup, with the increments before it.
+/// Applies one incremental backup to an unpublished copy of a backup, after the earlier ones.
 ///
-/// The store is brought back to what the increment's snapshot shows first, then all that the increment has is put. So it does not matter
-/// when, after the snapshot, the backup was made, and nothing of what came after it stays. All in one transaction, in which
-/// `before` goes on seeing what was there.
+/// First restores the state of the incremental backup's snapshot, then puts all of its entries. The result therefore
+/// does not depend on when, after the snapshot, the backup was made, and nothing newer remains. Uses one transaction,
+/// in which `before` keeps reading the state before it.
 struct ChainStep: ~Copyable {
   private let before: Session
   private let since: SnapshotValue
@@ -21,18 +21,19 @@ struct ChainStep: ~Copyable {
   private let increment: IncrementFile
   private let reader: StorageTransaction
   private let sink: IncrementSink
-  /// By the store's present model, and by the one that it is to have.
+  /// Of the store's current model, and of the one that it will have.
   private let oldSchema: Schema
   private let newSchema: Schema
-  /// Blobs that lost what was counted last, as long as nothing is told of them. Grows with what is changed, and not with the store.
+  /// Blobs that lost their last reference, unless they are referenced again. Grows with the number of changes, not with
+  /// the store.
   private var unreferenced: Set<UInt64> = []
 
   /// - Parameters:
   ///   - engine: the store's.
-  ///   - path: what errors call the store.
+  ///   - path: the store's name in errors.
   init(_ increment: IncrementFile, to engine: LMDBEngine, _ path: String, _ run: BackupRun) throws(StoreError) {
     let codes = increment.tables.map(\.code)
-    // All of them before the reader begins, which would not see others.
+    // Open all of them before the reader begins, which would not see later ones.
     let opened: [StorageTable]
     do throws(StoreError) {
       opened = try engine.openTables(codes, create: false)
@@ -68,7 +69,7 @@ struct ChainStep: ~Copyable {
     self.before = before
   }
 
-  /// How many entries were put and deleted.
+  /// Applies the incremental backup; returns the number of entries put and deleted.
   consuming func run() throws(StoreError) -> UInt64 {
     try goBack()
     try dropBorn()
@@ -81,9 +82,9 @@ struct ChainStep: ~Copyable {
     return count
   }
 
-  // MARK: Back to the snapshot
+  // MARK: Restoring the snapshot's state
 
-  /// Puts back all that was saved since. Large values come first, so that they are there when they are counted.
+  /// Restores all preimages. Blobs come first, so that they exist when their references are counted.
   private mutating func goBack() throws(StoreError) {
     let states = SavedStates(before.storage.backend, oldSchema.tables.preimages, epoch: since.epoch)
     for isBlobs in [true, false] {
@@ -114,7 +115,7 @@ struct ChainStep: ~Copyable {
     }
   }
 
-  /// Describes a blob again. The records that come back are counted one by one.
+  /// Restores a blob's description. The restored records add their references one by one.
   private func describe(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {
     guard try sink.get(.blobInfo, key) == nil else { return }
     var info = try Self.info(key, value)
@@ -122,11 +123,11 @@ struct ChainStep: ~Copyable {
     try store(info, key)
   }
 
-  /// Deletes what the snapshot does not see.
+  /// Deletes what is newer than the snapshot.
   private mutating func dropBorn() throws(StoreError) {
     let entries = BornEntries(since: since, oldSchema)
     var blobs: [UInt64] = []
-    // Counted in portions: the visitor borrows this value.
+    // In batches: the visitor borrows this value.
     let (sink, oldSchema, horizon) = (sink, oldSchema, horizon)
     var counts = BlobCounts()
     try entries.forEach(in: before) { (table, key, value) throws(StoreError) in
@@ -140,7 +141,7 @@ struct ChainStep: ~Copyable {
     unreferenced.formUnion(counts.unreferenced)
   }
 
-  /// Deletes the rest of what is younger than the snapshot, or replaced as a whole.
+  /// Deletes the remaining newer entries, and tables that are replaced as a whole.
   private func dropLater() throws(StoreError) {
     var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
     while let start = next, let list = try SavedKeyList(before, from: start, before: .max) {
@@ -152,7 +153,7 @@ struct ChainStep: ~Copyable {
       try sink.delete(.preimages, unsafePointers(place.bytes))
       next = list.place.following
     }
-    // Uploads that began before the snapshot: those that are under way still are in the increment.
+    // Uploads that began before the snapshot: those in progress are in the incremental backup.
     try before.forEachStaged { (serial, _) throws(StoreError) in
       guard horizon.sees(blob: serial) else { return true }
       let key = ShortKey.blobInfo(serial)
@@ -162,7 +163,7 @@ struct ChainStep: ~Copyable {
     }
     let later = ShortKey.change(commit: since.commit + 1, part: 0)
     try sink.deleteAll(.changes, from: unsafePointers(later.bytes)) { _ in true }
-    // History is purged from its begin.
+    // History is purged from its beginning.
     let first = ShortKey.change(commit: increment.value.firstChangeCommit, part: increment.value.firstChangePart)
     let least: [UInt8] = [0]
     try sink.deleteAll(.changes, from: unsafePointers(least.span.bytes)) {
@@ -171,15 +172,15 @@ struct ChainStep: ~Copyable {
     for table in Self.wholeTables {
       try sink.deleteAll(table, from: unsafePointers(least.span.bytes)) { _ in true }
     }
-    // Nothing was saved of an index that was dropped.
+    // There are no preimages of a dropped index.
     for id in oldSchema.codes.indexIDs.subtracting(newSchema.codes.indexIDs).sorted() {
       let prefix = IndexKey.prefix(indexID: id)
       try sink.deleteAll(.indexes, from: unsafePointers(prefix.span.bytes)) { SnapshotHorizon.indexID($0) == id }
     }
   }
 
-  /// Deletes the objects of root entities that are gone, where no snapshot of the increment shows them: they went with the last
-  /// that did, and nothing was saved of them.
+  /// Deletes the objects of removed root entities that no snapshot of the incremental backup needs: they were deleted
+  /// with the last such snapshot, without preimages.
   private mutating func dropPurged() throws(StoreError) {
     let shown = try Snapshots.all(reader, SchemaTables(rootCodes: newSchema.rootCodes)).map(\.value.modelNumber)
     for (root, number) in (newSchema.codes.former?.roots ?? [:]).sorted(by: { $0.key < $1.key }) {
@@ -201,17 +202,17 @@ struct ChainStep: ~Copyable {
     }
   }
 
-  /// Tables that an increment has whole.
+  /// Tables that an incremental backup contains completely.
   private static let wholeTables: [TableCode] = [.metadata, .snapshots, .operations, .redirects]
 
-  // MARK: What the increment has
+  // MARK: Entries of the incremental backup
 
   private mutating func putIncrement() throws(StoreError) {
     let least: [UInt8] = [0]
     let deletions = StorageTable(code: .deletions, handle: 0)
     var keys: [(table: TableCode, key: [UInt8])] = []
     var next: [UInt8]? = least
-    // Some at a time: the reader is borrowed meanwhile.
+    // In batches: the reader is borrowed during each.
     while let start = next {
       keys.removeAll(keepingCapacity: true)
       next = nil
@@ -232,7 +233,7 @@ struct ChainStep: ~Copyable {
     }
     let codes = increment.tables.map(\.code)
     for code in codes where code.rootCode != nil { try putObjects(StorageTable(code: code, handle: 0)) }
-    // Descriptions of large values come last: what they say replaces what was counted.
+    // Descriptions of blobs come last: they replace the counted references.
     for code in codes where code.rootCode == nil && code != .blobInfo { try put(code) }
     try put(.blobInfo)
   }
@@ -289,9 +290,9 @@ struct ChainStep: ~Copyable {
     unreferenced.subtract(described)
   }
 
-  // MARK: Large values
+  // MARK: Blobs
 
-  /// Counts for a record that comes in the place of what is there now.
+  /// Counts references for a record that replaces the current one.
   private mutating func count(
     _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer?, _ schema: Schema
   ) throws(StoreError) {
@@ -303,7 +304,7 @@ struct ChainStep: ~Copyable {
     counts.hand(to: &unreferenced)
   }
 
-  /// Deletes the large values that nobody has and that the increment does not tell of: those of another past than the increment's.
+  /// Deletes the unreferenced blobs that are not in the incremental backup: they belong to a different past.
   private func dropUnreferenced() throws(StoreError) {
     for serial in unreferenced.sorted() {
       let key = ShortKey.blobInfo(serial)
@@ -335,7 +336,7 @@ struct ChainStep: ~Copyable {
 
   // MARK: The end
 
-  /// Deletes what older snapshots needed that are gone, looks whether all tables have what they should, and commits.
+  /// Deletes preimages that only deleted snapshots needed, checks the contents of all tables, and commits.
   private consuming func finish() throws(StoreError) {
     let old = try Snapshots.all(before.storage, oldSchema.tables).map(\.value).filter { $0.epoch < since.epoch }
     var left: Set<UInt64> = []
@@ -356,9 +357,9 @@ struct ChainStep: ~Copyable {
   }
 }
 
-/// Keeps the counts of older large values in step with records that come and go.
+/// Updates the reference counts of older blobs for added and removed records.
 struct BlobCounts {
-  /// Those that nobody has any more, and those that somebody has again.
+  /// The blobs that are no longer referenced, without those that are referenced again.
   private(set) var unreferenced: Set<UInt64> = []
   private var referenced: Set<UInt64> = []
 
@@ -367,7 +368,7 @@ struct BlobCounts {
     to new: UnsafeRawBufferPointer?, _ newSchema: Schema, _ horizon: SnapshotHorizon, _ sink: IncrementSink
   ) throws(StoreError) {
     let id = try oldSchema.objectID(RawSpan(_unsafeBytes: key))
-    // Before anything is written, which moves the engine's bytes.
+    // Before any write, which moves the engine's bytes.
     let gone = try old.map { (old) throws(StoreError) in
       try Self.blobs(id, old, oldSchema, newSchema)
     }
@@ -379,7 +380,7 @@ struct BlobCounts {
     for blob in come ?? [] where horizon.sees(blob: blob) { try change(blob, by: 1, sink) }
   }
 
-  /// What is in the store may be of the increment already: then its layout may be known to that alone.
+  /// A record of the store may come from the incremental backup already: then only that knows its layout.
   private static func blobs(
     _ id: ObjectID, _ record: UnsafeRawBufferPointer, _ first: Schema, _ second: Schema
   ) throws(StoreError) -> [UInt64] {
@@ -390,7 +391,7 @@ struct BlobCounts {
     }
   }
 
-  /// A blob that is not described is one that the increment describes.
+  /// A missing description will come with the incremental backup.
   mutating func change(_ blob: UInt64, by difference: Int, _ sink: IncrementSink) throws(StoreError) {
     let key = ShortKey.blobInfo(blob)
     let pointers = unsafePointers(key.bytes)

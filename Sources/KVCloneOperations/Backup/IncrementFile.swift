@@ -8,7 +8,7 @@ import KVCloneRecords
   import Foundation
 #endif
 
-/// An increment's file, all pages and values of which were found as they were written.
+/// The file of an incremental backup, whose pages and values have been verified.
 struct IncrementFile {
   let path: String
   let file: PageFile
@@ -16,11 +16,11 @@ struct IncrementFile {
   let engine: PageFileEngine
   let format: FormatRecord
   let value: IncrementValue
-  /// Of the store, as the increment has them.
+  /// The store's tables in the incremental backup.
   let tables: [StorageTable]
 
-  /// - Parameter name: what errors call it.
-  /// - Throws: `brokenChain` where it is no increment, `damaged`, `newerFormat`, `cancelled` …
+  /// - Parameter name: the name in errors.
+  /// - Throws: `brokenChain` if it is not an incremental backup, `damaged`, `newerFormat`, `cancelled` …
   init(at path: String, named name: String? = nil, _ run: BackupRun) throws(StoreError) {
     let file = try storeErrors { () throws(LMDBError) in try PageFile(at: path, watch: run.watch()) }
     try self.init(file, path: name ?? path, run)
@@ -60,14 +60,14 @@ struct IncrementFile {
     try run.reading(file, path) { () throws(StoreError) in try Self.verify(storage, all, path, run) }
   }
 
-  /// What a file says of itself; nil where it is nothing of ours.
+  /// The format record of a file; nil if it is not a file of this project.
   private static func format(_ engine: PageFileEngine, _ map: PageMap) throws(StoreError) -> FormatRecord? {
     guard map.table(TableCode.metadata.name ?? "") != nil else { return nil }
     return try Metadata.format(
       StorageTransaction(try engine.beginReading()), StorageTable(code: .metadata, handle: 0))
   }
 
-  /// Whether a path is an increment's, by its format alone.
+  /// Whether a file is an incremental backup, by its format alone.
   static func isOne(_ file: PageFile) -> Bool {
     guard file.meta != nil, let map = try? file.tableMap(),
       let format = try? format(PageFileEngine(file, map), map)
@@ -75,7 +75,7 @@ struct IncrementFile {
     return format.isIncrement
   }
 
-  /// Every value is bound to its key and table by its checksum.
+  /// Verifies that the checksum of every value matches its key and table.
   private static func verify(
     _ storage: borrowing StorageTransaction, _ tables: [StorageTable], _ path: String, _ run: BackupRun
   ) throws(StoreError) {
@@ -85,7 +85,7 @@ struct IncrementFile {
       try storage.scanToEnd(of: table, from: least.span.bytes) { (key, value) throws(StoreError) in
         let seed = ValueEnvelope.seed(tableCode: table.code, key: copy key)
         if !ValueEnvelope.isIntact(copy value, seed: seed) {
-          // One value has a checksum of its own, which was looked at.
+          // The format record has a checksum of another kind, which was verified before.
           let isFormat = table.code == .metadata && key.withUnsafeBytes { $0.elementsEqual(format) }
           if !isFormat {
             throw corrupted(path, "an entry of the table \(table.code.name ?? "") has an invalid checksum")
@@ -101,7 +101,7 @@ struct IncrementFile {
     StoreError(.corrupted, "the incremental backup at \(path) is corrupted: \(what); nothing was restored")
   }
 
-  /// The model that the increment leads to.
+  /// The schema of the incremental backup's end state.
   func schema(_ tables: SchemaTables) throws(StoreError) -> Schema {
     let storage = StorageTransaction(try engine.beginReading())
     return try Schema(try StoreCatalog(storage, StorageTable(code: .metadata, handle: 0)), tables: tables)

@@ -9,21 +9,21 @@ import KVCloneRecords
   import Foundation
 #endif
 
-/// Gathers an increment: what a restoration needs to make of a store in the state of a snapshot the store as a reader sees it now,
-/// entry by entry. Time and room follow what was changed and what came, and not the store's size. The metadata and the tables of
-/// snapshots, operations and redirects are short, and given whole.
+/// Collects an incremental backup: the entries that convert a store in the state of a snapshot to the reader's state.
+/// Time and space depend on the number of changes, not on the store's size. The metadata and the tables of snapshots,
+/// operations and redirects are short, and included completely.
 struct IncrementGathering: ~Copyable {
-  /// What the reader sees, by the model that it sees.
+  /// The reader's state, with its model.
   private let session: Session
   private let name: String
   private let since: SnapshotValue
   private let horizon: SnapshotHorizon
   private let sink: IncrementSink
   private let format: FormatRecord
-  /// Table `redirects`, which nothing else opens.
+  /// The table `redirects`, which nothing else opens.
   private let redirects: StorageTable
 
-  /// - Parameter session: for the whole work.
+  /// - Parameter session: a session for the whole operation.
   init(
     _ session: consuming Session, since name: String, redirects: StorageTable, path: String, _ sink: IncrementSink
   ) throws(StoreError) {
@@ -45,7 +45,7 @@ struct IncrementGathering: ~Copyable {
     self.session = session
   }
 
-  /// - Parameter created: the time to write down.
+  /// - Parameter created: the recorded creation time.
   borrowing func run(created: Date = Date()) throws(StoreError) -> IncrementValue {
     let tables = session.schema.tables
     let least: [UInt8] = [0]
@@ -64,9 +64,9 @@ struct IncrementGathering: ~Copyable {
     return value
   }
 
-  // MARK: What the snapshot sees
+  // MARK: Entries that the snapshot contains
 
-  /// All that was saved since, as it was saved, and what the saved keys have now.
+  /// Collects all preimages since the snapshot, unchanged, and the current values of their keys.
   private borrowing func gatherSaved() throws(StoreError) {
     let preimages = session.schema.tables.preimages
     var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
@@ -81,7 +81,7 @@ struct IncrementGathering: ~Copyable {
           throw SavedStates.corrupted(.badKey)
         }
         try sink.put(.preimages, unsafePointers(state.span.bytes), unsafePointers(value))
-        // Of what came later, younger snapshots have states too.
+        // Newer keys have preimages for newer snapshots.
         if key.withUnsafeBytes({ horizon.sees(table, $0) }) { try gatherPresent(table, key) }
         if table == .blobInfo, try !isPresent(value, state) { try gatherChunks(key) }
       }
@@ -97,7 +97,7 @@ struct IncrementGathering: ~Copyable {
     }
   }
 
-  /// What a key has now, or that it has nothing.
+  /// Adds the current value of a key, or its deletion.
   private borrowing func gatherPresent(_ code: TableCode, _ key: [UInt8]) throws(StoreError) {
     guard let table = session.schema.table(code) else { throw SavedStates.corrupted(.badKey) }
     guard let value = try session.storage.get(table, key.span.bytes) else {
@@ -107,7 +107,7 @@ struct IncrementGathering: ~Copyable {
     if code.rootCode != nil { try gatherBlobs(of: unsafePointers(key.span.bytes), value) }
   }
 
-  /// Older large values of a record, described as they are now: with this record, their counts may have changed.
+  /// Adds the current descriptions of older blobs of a record, whose reference counts may have changed with the record.
   private borrowing func gatherBlobs(of key: UnsafeRawBufferPointer, _ record: RawSpan) throws(StoreError) {
     let id = try session.schema.objectID(RawSpan(_unsafeBytes: key))
     for blob in try session.schema.blobs(of: id, record) where horizon.sees(blob: blob) {
@@ -117,14 +117,14 @@ struct IncrementGathering: ~Copyable {
     }
   }
 
-  /// All chunks of a blob whose serial is older than the snapshot, and whose bytes are not.
+  /// Adds all chunks of a blob whose serial is older than the snapshot, and whose bytes are newer.
   private borrowing func gatherChunks(_ key: [UInt8]) throws(StoreError) {
     guard key.count == 8, key.withUnsafeBytes({ horizon.sees(.blobInfo, $0) }) else { return }
     try sink.noteDeletion(.blobs, unsafePointers(key.span.bytes))
     try sink.copy(session.schema.tables.blobs, from: key.span.bytes, within: key.span.bytes, of: session)
   }
 
-  // MARK: What came later
+  // MARK: Newer entries
 
   private borrowing func gatherBorn() throws(StoreError) {
     try BornEntries(since: since, session.schema).forEach(in: session) { (table, key, value) throws(StoreError) in
@@ -133,7 +133,7 @@ struct IncrementGathering: ~Copyable {
     }
   }
 
-  /// Uploads that began before the snapshot, and go on.
+  /// Adds uploads that began before the snapshot, and continue.
   private borrowing func gatherUploads() throws(StoreError) {
     let blobinfo = session.schema.tables.blobinfo
     try session.forEachStaged { (serial, _) throws(StoreError) in
@@ -166,7 +166,7 @@ struct IncrementGathering: ~Copyable {
 }
 
 extension Schema {
-  /// The serials of the large values that a stored record has.
+  /// The serials of the blobs that a stored record references.
   func blobs(of id: ObjectID, _ record: RawSpan) throws(StoreError) -> [UInt64] {
     let view = try view(of: record, id: id)
     var blobs: [UInt64] = []

@@ -1,17 +1,17 @@
 import KVCloneCore
 import KVCloneRecords
 
-/// Where a backup or restoration puts entries: tables by their codes, in any order.
+/// The destination of entries in a backup or restore: tables by their codes, in any order.
 final class IncrementSink {
   let backend: any StorageBackend
   private let tables: [TableCode: StorageTable]
   private let run: BackupRun
   private let deletion = ReusedBytes()
   private var unreported = 0
-  /// How many entries were put and deleted.
+  /// The number of entries put and deleted.
   private(set) var entryCount: UInt64 = 0
 
-  /// Bytes after which somebody is told, and may cancel.
+  /// The number of bytes between progress reports, which may cancel.
   private static let reportStep = 64 << 10
 
   init(_ backend: any StorageBackend, _ tables: [StorageTable], _ run: BackupRun) {
@@ -45,7 +45,7 @@ final class IncrementSink {
     try advance(key.count)
   }
 
-  /// Notes, in an increment, that a key is gone.
+  /// Adds the deletion of a key to an incremental backup.
   func noteDeletion(_ code: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) {
     DeletionKey.write(table: code, key: key, to: deletion)
     var value = ValueEnvelope.emptyValue(seed: ValueEnvelope.seed(tableCode: .deletions, key: deletion.bytes))
@@ -60,7 +60,7 @@ final class IncrementSink {
     }
   }
 
-  /// Deletes from a key on until `isWanted` says no.
+  /// Deletes entries from a key on until `isWanted` returns false.
   func deleteAll(
     _ code: TableCode, from first: UnsafeRawBufferPointer, while isWanted: (UnsafeRawBufferPointer) -> Bool
   ) throws(StoreError) {
@@ -68,7 +68,7 @@ final class IncrementSink {
     let bound = ReusedBytes()
     bound.append(first)
     while let found = try backend.seek(table, bound.bytes, .atOrAfter), isWanted(found.key) {
-      // Copied: what is deleted must not be the engine's own bytes.
+      // Copied: a deleted key must not be in the engine's own memory.
       bound.removeAll()
       bound.append(found.key)
       try delete(code, bound.bytes)
@@ -86,7 +86,7 @@ final class IncrementSink {
 }
 
 extension IncrementSink {
-  /// Copies the entries of a table from a key, as long as their keys begin with `prefix`.
+  /// Copies the entries of a table from a key on, while their keys begin with `prefix`.
   func copy(
     _ table: StorageTable, from first: RawSpan, within prefix: RawSpan = RawSpan(), of session: borrowing Session
   ) throws(StoreError) {

@@ -10,27 +10,27 @@ import KVCloneRecords
   import Foundation
 #endif
 
-/// Brings the records of a copy that nobody knows of yet to the layouts of the store's present model: those that have not been
+/// Rewrites the records of an unpublished copy in the layouts of the store's current model: those that have not been
 /// written since the store was migrated.
 ///
-/// What a snapshot of an earlier version shows stays as it is: its bytes would have to be kept twice.
+/// Records that a snapshot of an earlier version needs stay unchanged: their bytes would have to be kept twice.
 struct RecordRenewal: ~Copyable {
-  /// Records that a transaction writes at most, so that memory stays flat.
+  /// The maximum number of records that a transaction writes, so that memory stays flat.
   private static let batchCount = 16_384
 
   private let engine: LMDBEngine
   private let schema: Schema
   private let storeUUID: UUID
   private let run: BackupRun
-  /// Of the snapshots that were made by an earlier version, the youngest.
+  /// The horizon of the youngest snapshot that was created by an earlier version.
   private let horizon: SnapshotHorizon?
   private let hasSnapshots: Bool
   private var chains: [UInt16: RecordChain] = [:]
   private(set) var renewedCount: UInt64 = 0
-  /// Records that stay in an earlier layout.
+  /// The number of records that stay in an earlier layout.
   private(set) var keptCount: UInt64 = 0
 
-  /// - Parameter path: what errors call the store.
+  /// - Parameter path: the store's name in errors.
   /// - Returns: nil for a store that was never migrated.
   init?(_ environment: LMDBEnvironment, _ path: String, _ run: BackupRun) throws(StoreError) {
     let engine = LMDBEngine(environment)
@@ -52,7 +52,7 @@ struct RecordRenewal: ~Copyable {
     hasSnapshots = !snapshots.isEmpty
   }
 
-  /// Does it for all entities.
+  /// Rewrites the records of all entities.
   mutating func renew() throws(StoreError) {
     for rootCode in schema.rootCodes {
       var next: ObjectID? = ObjectID(rootCode: rootCode, serial: 0)
@@ -63,7 +63,7 @@ struct RecordRenewal: ~Copyable {
     }
   }
 
-  /// Renews some records in a transaction; where to go on.
+  /// Rewrites some records in a transaction; returns where to continue.
   private mutating func renew(from start: ObjectID) throws(StoreError) -> ObjectID? {
     guard let table = schema.objectTable(rootCode: start.rootCode) else { return nil }
     var session = StoreContext(uuid: storeUUID, engine: engine).session(
@@ -98,7 +98,7 @@ struct RecordRenewal: ~Copyable {
     return next
   }
 
-  /// Whether a snapshot of an earlier version reads the very record: nothing was saved for it instead.
+  /// Whether a snapshot of an earlier version needs exactly this record: there is no preimage for it.
   private borrowing func isShown(_ id: ObjectID, _ session: borrowing Session) throws(StoreError) -> Bool {
     guard let horizon, horizon.sees(id) else { return false }
     let states = SavedStates(session.storage.backend, schema.tables.preimages, epoch: horizon.epoch)
@@ -111,7 +111,7 @@ struct RecordRenewal: ~Copyable {
 }
 
 extension Schema {
-  /// Whether a record was written before the store had this version of the model, and is read by an earlier layout.
+  /// Whether a record is older than this version of the model, and has an earlier layout.
   fileprivate func isOfEarlierLayout(_ bytes: RawSpan, _ id: ObjectID) throws(StoreError) -> Bool {
     do throws(RecordError) {
       let layout = try RecordView.layoutID(of: bytes)

@@ -1,35 +1,36 @@
 import KVCloneModel
 import KVCloneRecords
 
-/// Whether two tables that follow from each other agree, found without looking up anything in either.
+/// Whether two tables that are derived from each other agree, without lookups in either.
 ///
-/// Each is read once, in its own order. What the one says that the other has to have is added to a sum, what the other has is taken from
-/// it, both as hashes under a key of this run's own: the sum is even when they agree, and else with a probability of 2⁻⁶⁴. Which of their
-/// entries have no counterpart it does not tell; those are looked up, one by one, only where it is not even. A lookup for each entry, in
-/// the order of the other table, would read a page of the file for each where the store is larger than memory.
+/// Each is read once, in key order. What one table requires of the other is added to a sum, what the other contains is
+/// subtracted, both as hashes with a random key of this run: the sum is zero if they agree, and otherwise with a
+/// probability of 2⁻⁶⁴. It does not tell which entries have no counterpart; those are looked up, one by one, only if it
+/// is not zero. A lookup for each entry, in the order of the other table, would read a page of the file for each if the
+/// store exceeds memory.
 struct Balance {
   private var sum: UInt64 = 0
   private let key = UInt64.random(in: .min ... .max)
 
-  /// Whether everything that is expected was found, and nothing else.
+  /// Whether exactly the required entries were found.
   var isEven: Bool { sum == 0 }
 
-  /// The other side of a link: the list of `owner` under a relationship's code has to have `member`.
+  /// Requires the inverse side of a link: `member` in the list of `owner` for a relationship's code.
   mutating func expectLink(_ code: UInt16, _ owner: ObjectID, _ member: ObjectID) {
     sum &+= hash(code, owner, member)
   }
 
-  /// The list of `owner` under a relationship's code has `member`.
+  /// Records `member` in the list of `owner` for a relationship's code.
   mutating func findLink(_ code: UInt16, _ owner: ObjectID, _ member: ObjectID) {
     sum &-= hash(code, owner, member)
   }
 
-  /// An object has to have an entry in an index.
+  /// Requires an object's entry in an index.
   mutating func expectEntry(_ key: borrowing RawSpan) {
     sum &+= XXH3.hash(copy key, seed: self.key)
   }
 
-  /// An index has an entry.
+  /// Records an entry of an index.
   mutating func findEntry(_ key: borrowing RawSpan) {
     sum &-= XXH3.hash(copy key, seed: self.key)
   }

@@ -2,7 +2,7 @@ import Dispatch
 import KVCloneCore
 
 extension Cancellation {
-  /// Runs a call on a thread of its own, where it may wait for the disk, and cancels it with its task.
+  /// Runs a call on a separate thread, where it may wait for the disk, and cancels it with its task.
   func onOwnThread<R: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> R) async throws(E) -> R {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (continuation: CheckedContinuation<Result<R, E>, Never>) in

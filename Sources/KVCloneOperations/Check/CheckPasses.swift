@@ -1,23 +1,25 @@
 import KVCloneCore
 import KVCloneLMDB
 
-/// What all passes over one state of a file came to.
+/// The result of all passes over one state of a file.
 struct CheckPasses {
-  /// What the last pass found.
+  /// The report of the last pass.
   private let found: CheckReport
-  /// What its walk over the pages found.
+  /// The findings of its walk over the pages.
   let findings: [PageFinding]
-  /// Whether pages were refused to it that its walk had, or had no need of: what depends on them was not checked, and not told.
+  /// Whether it failed to read pages that its walk had read or skipped: what depends on them was neither checked nor
+  /// reported.
   private let isIncomplete: Bool
-  /// Where the system refused to read, up to now.
+  /// The failed reads so far.
   private let refusals: PageRefusals
   private let maximumIssues: Int
 
-  /// A disk that goes bad meanwhile is not followed for longer.
+  /// Limits the passes over a disk that deteriorates during the check.
   private static let maximumCount = 3
 
-  /// Walks over the file's pages, and then checks what they have. Where something cannot be read that the walk had no need of, it is
-  /// done once more, with a walk that reads all: then it is known where not to go, and what lies behind is checked, too.
+  /// Walks over the file's pages, and then checks their content. If something is unreadable that the walk skipped, the
+  /// pass is repeated with a walk that reads everything: it then knows which pages to avoid, and what is behind them is
+  /// checked, too.
   init(
     _ file: PageFile, _ options: CheckOptions, _ body: (PageMap) throws(StoreError) -> CheckReport
   ) throws(StoreError) {
@@ -42,7 +44,7 @@ struct CheckPasses {
     }
   }
 
-  /// What was found, and each refused read that no finding tells.
+  /// The issues, and each failed read that no finding reports.
   var report: CheckReport {
     var more = refused.map { IntegrityIssue(refused: $0.page, code: $0.code) }
     if isIncomplete { more.append(.refusedAgain) }
@@ -53,7 +55,7 @@ struct CheckPasses {
         || !more.isEmpty && found.issues.count + more.count >= maximumIssues)
   }
 
-  /// Pages at which the system refused to read when it was asked first, in order; without those of which `findings` says so.
+  /// The pages whose first read failed, in order; without those that are reported in `findings`.
   private var refused: [(page: UInt64, code: Int32)] {
     let named = Self.unreadable(findings)
     return refusals.pages.filter { !named.contains($0.key) }.map { ($0.key, $0.value.code) }
@@ -64,10 +66,10 @@ struct CheckPasses {
     Set(findings.lazy.filter(\.problem.isUnreadable).map(\.page))
   }
 
-  /// Whether LMDB may have the file.
+  /// Whether LMDB may open the file.
   var isFileSound: Bool { findings.isEmpty && refused.isEmpty }
 
-  /// Why nothing can be told of a file that is not sound, and that is written all the while.
+  /// The error for a file that is unsound, and written concurrently.
   func error(_ path: String) -> StoreError {
     let pages = Self.unreadable(findings).union(refused.map(\.page))
     guard findings.allSatisfy(\.problem.isUnreadable), let page = pages.min() else {
@@ -86,7 +88,7 @@ struct CheckPasses {
 }
 
 extension IntegrityIssue {
-  /// A page that the system did not give when it was asked first.
+  /// A page whose first read failed.
   fileprivate init(refused page: UInt64, code: Int32) {
     self.init(
       kind: .page, object: nil, property: nil, page: Int(page),

@@ -132,21 +132,21 @@ public struct IntegrityIssue: Sendable, Hashable {
 }
 
 extension IntegrityIssue.Kind {
-  /// What kinds of damage are about.
+  /// The subjects of issues.
   enum Subject {
-    /// What objects are made of, or the file: nothing else tells what it was.
+    /// The data of objects, or the file: it cannot be derived from anything else.
     case primary
-    /// What follows from objects.
+    /// Data derived from objects.
     case derived
-    /// One or the other: whoever reports it knows.
+    /// Either: the reporter knows.
     case either
   }
 
   var subject: Subject {
     switch self {
     case .missingIndexEntry, .indexEntry, .staleIndexEntry, .derivedMismatch: .derived
-    // Hidden lists of referrers follow from the relationships without an inverse; entries of indexes from values; large values that
-    // nobody has, and their counts, from all records.
+    // Hidden referrer lists are derived from the relationships without an inverse; index entries from values;
+    // unreferenced blobs, and reference counts, from all records.
     case .list, .orphanList, .danglingLink, .oneSidedLink, .malformedKey, .blobCount, .orphanBlob: .either
     default: .primary
     }

@@ -3,7 +3,7 @@ import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// What the walk over the pages found, in the store's own terms.
+/// Converts the findings of the walk over the pages to issues of the store.
 extension CheckRun {
   func take(_ map: PageMap) {
     for finding in map.findings { take(finding, map) }
@@ -14,10 +14,10 @@ extension CheckRun {
     }
   }
 
-  /// A table of an entity that the model has no more is kept as long as a snapshot can see it.
+  /// Whether a table is known. That of a removed entity is kept as long as a snapshot needs it.
   private func isKnown(_ name: String) -> Bool {
     guard let code = TableCode(name: name) else { return false }
-    // Without a model, every entity's table may be its.
+    // Without a model, every entity's table may be valid.
     guard let root = code.rootCode, !schema.entities.isEmpty else { return true }
     return root <= schema.codes.lastEntity
   }
@@ -40,7 +40,7 @@ extension CheckRun {
     report(.page, page: page, "\(place(finding)): \(finding.problem.message)\(extent(finding, map))")
   }
 
-  /// Whether a single lost value is told as what it is.
+  /// Whether a single lost value is reported by its kind.
   private func take(_ key: [UInt8], _ code: TableCode, _ finding: PageFinding) -> Bool {
     let page = Int(clamping: finding.page)
     let message = "unreadable bytes: \(finding.problem.message)"
@@ -62,7 +62,7 @@ extension CheckRun {
     return "a page of the objects of \(schema.entity(code: root)?.name ?? String(root))"
   }
 
-  /// Which objects a page had, as far as the pages that led to it tell.
+  /// The objects that a page contained, as far as its parent pages tell.
   private func extent(_ finding: PageFinding, _ map: PageMap) -> String {
     guard let name = finding.table, TableCode(name: name)?.rootCode != nil,
       let range = map.lost[name]?.first(where: { $0.page == finding.page })

@@ -7,47 +7,48 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// What one check has found so far.
+/// The findings of one check so far.
 ///
-/// Its sets are as large as the damage, which `maximumIssues` bounds; only the blobs' counts grow with the store.
+/// Its sets grow with the number of issues, which `maximumIssues` bounds; only the reference counts of blobs grow with
+/// the store.
 final class CheckRun {
   let schema: Schema
   let options: CheckOptions
   private(set) var damages: [IntegrityIssue] = []
-  /// Objects whose record cannot be read. Nothing is said about what follows from that.
+  /// Objects with unreadable records. Consequences of that are not reported.
   private var unreadable: Set<ObjectID> = []
-  /// What damaged pages hide. Nothing is said about what follows from that either.
+  /// Keys that corrupted pages hide. Consequences of that are not reported either.
   private(set) var lost = LostKeys()
-  /// The file by itself, where that is what is read.
+  /// The file, if it is read directly.
   private(set) var pages: PageFileBackend?
-  /// Tables that have neither objects nor anything that belongs to one: history, snapshots, operations.
+  /// Tables with neither objects nor their data: history, snapshots, operations.
   private(set) var historyTables: [StorageTable] = []
-  /// Lists that are damaged, as their owners have them.
+  /// Corrupted lists, as their owners have them.
   private var brokenLists: Set<ListAddress> = []
-  /// Layouts that do not fit their entity; to read a record by one could trap.
+  /// Layouts that do not match their entity; reading a record by one could trap.
   var badLayouts: Set<UInt16> = []
   var objectCount = 0
-  /// The store's identity, where it was known before.
+  /// The store's UUID, if it was known before.
   var expectedUUID: UUID?
-  /// Blobs that uploads have under way, with the uploads' bytes; those that the blobs' descriptions confirm are taken out.
+  /// The blobs of uploads in progress, with the uploads' bytes; those that the blobs' descriptions confirm are removed.
   var staged: [UInt64: UInt64] = [:]
-  /// Whether a newer library wrote the file, which this one may read.
+  /// Whether a newer library wrote the file in a format that this one may read.
   var isNewerFormat = false
-  /// Whether derived attributes are maintained, and can be held against what they are derived from.
+  /// Whether derived attributes are maintained, and can be compared with their sources.
   var checksDerived = false
-  /// The commit counter; nil where it cannot be read.
+  /// The commit counter; nil if unreadable.
   var commit: UInt64?
-  /// The entries that objects have to have in indexes, and those that are there.
+  /// The required index entries, and the existing ones.
   var indexEntries = Balance()
-  /// Fields of readable records that name a blob, by the blob's serial.
+  /// The number of fields in readable records that reference a blob, by serial.
   var references = BlobTally()
-  /// Large values that no object has any more, and snapshots need.
+  /// The blobs without an object that snapshots need.
   var retained = BlobTally()
-  /// Property code → name, for what no entity of the model has any more.
+  /// Property code → name, for properties that the model no longer has.
   let propertyNames: [UInt16: String]
-  /// Codes of hidden lists of referrers.
+  /// The codes of hidden referrer lists.
   private let referrers: Set<UInt16>
-  /// Damages of large values, by serial: whose values they are is looked up at the end.
+  /// Corrupted blobs, by serial: their owners are looked up at the end.
   private var damagedBlobs: [UInt64: [Int]] = [:]
 
   init(schema: Schema, options: CheckOptions) {
@@ -66,7 +67,7 @@ final class CheckRun {
     referrers = Set(schema.codes.referrers.values.flatMap(\.values))
   }
 
-  /// Notes what is read, and what of it cannot be.
+  /// Sets what is read, and which parts are unreadable.
   func begin(_ historyTables: [StorageTable], _ pages: PageFileBackend? = nil, lost: LostKeys = LostKeys()) {
     self.historyTables = historyTables
     self.pages = pages
@@ -76,7 +77,7 @@ final class CheckRun {
   /// Whether nothing was found so far, and nothing is hidden.
   var isClean: Bool { damages.isEmpty && lost.isEmpty }
 
-  /// Whether there is no need to look on.
+  /// Whether the maximum number of issues is reached.
   var isFull: Bool { damages.count >= max(1, options.maximumIssues) }
 
   func report(pageCount: Int, isTruncated: Bool = false) -> CheckReport {
@@ -84,7 +85,7 @@ final class CheckRun {
       objectCount: objectCount, pageCount: pageCount, issues: damages, isTruncated: isTruncated || isFull)
   }
 
-  /// - Parameter isDerived: of kinds that may be about what objects are made of: whether it is about what follows from them.
+  /// - Parameter isDerived: for kinds with either subject: whether the issue concerns derived data.
   func report(
     _ kind: IntegrityIssue.Kind, object: String? = nil, property: String? = nil, page: Int? = nil,
     isDerived: Bool = false,
@@ -111,18 +112,18 @@ final class CheckRun {
       kind, object: "\(entity.name)/\(id.serial)", property: property, page: page, isDerived: isDerived, message())
   }
 
-  /// The page that has the value of a key.
+  /// The page with the value of a key.
   func page(_ table: StorageTable, _ key: borrowing RawSpan) -> Int? {
     pages?.page(table, key.withUnsafeBytes { Array($0) })
   }
 
-  /// The page that has an object's record.
+  /// The page with an object's record.
   func page(_ id: ObjectID) -> Int? {
     guard let table = schema.objectTable(rootCode: id.rootCode) else { return nil }
     return pages?.page(table, ShortKey.object(id).array)
   }
 
-  /// Codes of the tables that the file has.
+  /// Codes of the tables in the file.
   var storedTables: [TableCode] { pages?.tableCodes ?? [] }
 
   // MARK: Objects
@@ -132,7 +133,7 @@ final class CheckRun {
     report(.record, object: schema.rootName(of: id), page: page, message)
   }
 
-  /// Whether an object may exist that cannot be read.
+  /// Whether an object may exist that is unreadable.
   @inline(__always)
   func isUnreadable(_ id: ObjectID) -> Bool {
     if unreadable.isEmpty && lost.isEmpty { return false }
@@ -151,7 +152,7 @@ final class CheckRun {
 
   func reportList(_ list: ListAddress, _ entity: CompiledEntity, _ problem: ListProblem) {
     brokenLists.insert(list)
-    // The problem names the list by its numbers; here it has a name.
+    // The problem identifies the list by its numbers; here it has a name.
     let prefix = "list \(list.relationship) of object \(list.owner)"
     var text = problem.message[...]
     if text.hasPrefix(prefix + ": ") {
@@ -165,7 +166,7 @@ final class CheckRun {
       isDerived: isReferrers(list.relationship), String(text))
   }
 
-  /// Whether lists under a code are hidden ones of referrers, which follow from other objects' relationships.
+  /// Whether lists with a code are hidden referrer lists, which are derived from other objects' relationships.
   func isReferrers(_ code: UInt16) -> Bool { referrers.contains(code) }
 
   func isBroken(_ list: ListAddress) -> Bool {
@@ -173,14 +174,14 @@ final class CheckRun {
     return brokenLists.contains(list) || isLost(list)
   }
 
-  /// Whether a piece of a list may be on a damaged page.
+  /// Whether a chunk of a list may be on a corrupted page.
   func isLost(_ list: ListAddress) -> Bool {
     guard !lost.isEmpty else { return false }
     return lost.intersects(
       list.links, prefix: ShortKey.linkPrefix(owner: list.owner, relationship: list.relationship).array)
   }
 
-  // MARK: Large values
+  // MARK: Blobs
 
   func reportBlob(_ serial: UInt64, page: Int? = nil, _ message: String) {
     guard !isFull else { return }
@@ -188,10 +189,10 @@ final class CheckRun {
     report(.blob, page: page, message)
   }
 
-  /// Whether it is unknown of a damaged large value whose it is.
+  /// Whether the owner of a corrupted blob is unknown.
   var seeksReferrers: Bool { !damagedBlobs.isEmpty }
 
-  /// Names the first object that has a damaged large value.
+  /// Records the first object that references a corrupted blob.
   func noteReferrer(of serial: UInt64, _ id: ObjectID, _ entity: CompiledEntity, property: String?) {
     for index in damagedBlobs.removeValue(forKey: serial) ?? [] {
       damages[index] = IntegrityIssue(
@@ -200,21 +201,21 @@ final class CheckRun {
     }
   }
 
-  /// Runs a step. What cannot be read ends the step and is told; the next one may still find its own pages sound.
+  /// Runs a step. A read error ends the step and is reported; the next one may still find its own pages sound.
   func reading(_ what: @autoclosure () -> String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
     if isFull { return }
     do throws(StoreError) {
       try body()
     } catch {
       guard error.kind == .corrupted else { throw error }
-      // The page on which it fell was told by the walk.
+      // The walk has reported the page.
       guard lost.isEmpty else { return }
       report(.unreadableTable, "\(what()) could not be read to the end: \(error.message)")
     }
   }
 }
 
-/// Counts by blob serial, in blocks, because serials are dense: some 12 bytes a blob, and at most 200 where they are not.
+/// Counts by blob serial, in blocks, because serials are dense: some 12 bytes a blob, and at most 200 if they are not.
 struct BlobTally {
   private static let blockShift: UInt64 = 4
   private var blocks: [UInt64: [UInt64]] = [:]

@@ -1,16 +1,16 @@
 import KVCloneRecords
 
-/// Whether the parts of each transaction in the history are all there, and hold as many changes as its header says. Entries
-/// come in the order of their keys.
+/// Checks whether the parts of each transaction in the history are complete, and have as many changes as its header
+/// says. Entries come in key order.
 struct HistoryTally {
-  /// The commit after which the history is complete: what comes before may be in the middle of a purge.
+  /// The commit after which the history is complete: earlier entries may be in the middle of a purge.
   private let start: UInt64?
   private let last: UInt64?
   private var current: Transaction?
 
   private struct Transaction {
     let commit: UInt64
-    /// nil where it is missing, or nothing can be said of this transaction.
+    /// Nil if it is missing, or the transaction cannot be checked.
     var header: ChangeHeader?
     var parts: UInt32 = 0
     var inserted: UInt64 = 0
@@ -20,14 +20,14 @@ struct HistoryTally {
     mutating func add(_ part: ChangePart) {
       parts += 1
       switch part {
-      // IntegrityIssue may say anything, and must not trap.
+      // Corrupted numbers must not trap.
       case .inserted(let entries): for entry in entries { inserted &+= entry.count }
       case .updated(let entries): updated &+= UInt64(entries.count)
       case .deleted(let entries): deleted &+= UInt64(entries.count)
       }
     }
 
-    /// What does not agree; nil where all does.
+    /// The mismatch; nil if there is none.
     var problem: String? {
       guard let header else { return nil }
       if parts != header.partCount { return "it has \(parts) parts instead of the \(header.partCount) in its header" }
@@ -42,14 +42,14 @@ struct HistoryTally {
   }
 
   /// - Parameters:
-  ///   - start: nil where the store keeps no history, or nobody knows.
+  ///   - start: nil if history is disabled, or unknown.
   ///   - last: the commit counter.
   init(start: UInt64?, last: UInt64?) {
     self.start = start
     self.last = last
   }
 
-  /// Takes a sound entry of the table.
+  /// Adds a sound entry of the table.
   mutating func note(_ key: borrowing RawSpan, _ value: borrowing RawSpan, _ run: CheckRun) {
     guard let start, let place = try? NumberKey.numberAndPart(copy key), place.number > start else { return }
     let seed = ValueEnvelope.seed(tableCode: .changes, key: copy key)
@@ -64,14 +64,14 @@ struct HistoryTally {
     }
   }
 
-  /// An entry cannot be read, which was told: nothing more is said of its transaction.
+  /// Skips the transaction of an unreadable entry, which was reported.
   mutating func skip(_ key: borrowing RawSpan, _ run: CheckRun) {
     guard let place = try? NumberKey.numberAndPart(copy key) else { return }
     if current?.commit != place.number { finish(run) }
     current = Transaction(commit: place.number)
   }
 
-  /// No more entries of the transaction come.
+  /// Completes the transaction.
   mutating func finish(_ run: CheckRun) {
     if let current, let problem = current.problem { Self.report(run, current.commit, problem) }
     current = nil

@@ -2,14 +2,14 @@ import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
 
-/// Keys that cannot be looked up, because a damaged page lies on the way. Nothing can be said of what they stand for.
+/// Keys that cannot be looked up, because a corrupted page is on the path. Nothing is known of their values.
 struct LostKeys {
   private var ranges: [UInt16: [LostRange]] = [:]
 
   /// Nothing is lost.
   init() {}
 
-  /// - Parameter expected: Tables that have to be there: one that is missing from a damaged list of tables is lost as a whole.
+  /// - Parameter expected: The required tables: one that is missing from a corrupted list of tables is lost completely.
   init(_ map: PageMap, expected: [TableCode]) {
     for (name, lost) in map.lost {
       guard let code = TableCode(name: name) else { continue }
@@ -34,7 +34,7 @@ struct LostKeys {
     return lost.contains { !key.lexicographicallyPrecedes($0.low) && isBelow(key, $0.high) }
   }
 
-  /// Whether any key that begins with `prefix` is lost.
+  /// Whether any key with `prefix` is lost.
   func intersects(_ table: StorageTable, prefix: [UInt8]) -> Bool {
     guard let lost = ranges[table.code.rawValue] else { return false }
     let end = KeyRange.end(ofPrefix: prefix)

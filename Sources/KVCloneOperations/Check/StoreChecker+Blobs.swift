@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Large binary values: complete, counted rightly, and somebody's.
+/// Checks blobs: completeness, reference counts, and owners.
 extension StoreChecker {
   borrowing func checkBlobs(_ run: CheckRun) throws(StoreError) {
     var last: UInt64 = 0
@@ -30,7 +30,7 @@ extension StoreChecker {
     }
   }
 
-  /// Finds out whose the damaged large values are: another walk over all records, only where there is such damage.
+  /// Determines the owners of corrupted blobs: a further scan of all records, only if there are any.
   borrowing func nameReferrers(_ run: CheckRun) throws(StoreError) {
     for rootCode in session.schema.rootCodes where run.seeksReferrers {
       guard let table = session.schema.objectTable(rootCode: rootCode) else { continue }
@@ -61,7 +61,7 @@ extension StoreChecker {
         }
         return
       } else {
-        // What records that cannot be read refer to is not known.
+        // References in unreadable records are unknown.
         let counted = info.referenceCount
         if found > counted || found < counted && run.readsAllObjects {
           run.report(
@@ -79,7 +79,7 @@ extension StoreChecker {
     try checkBytes(of: serial, run)
   }
 
-  /// Large values of objects whose model cannot be read: whether all of their bytes are there, and are those of the digest.
+  /// Checks blobs of objects whose model is unreadable: whether all of their bytes exist, and match the digest.
   borrowing func checkUnowned(_ run: CheckRun) throws(StoreError) {
     try session.forEachEntry(session.schema.tables.blobinfo) { (key, _) throws(StoreError) in
       guard let serial = try? NumberKey.blobSerial(copy key), serial > 0 else {
@@ -94,7 +94,7 @@ extension StoreChecker {
   }
 
   private borrowing func checkBytes(of serial: UInt64, _ run: CheckRun) throws(StoreError) {
-    // Pieces of it may be on a damaged page, which was told.
+    // Its chunks may be on a corrupted page, which was reported.
     if run.lost.intersects(session.blobTables.blobs, prefix: ShortKey.blobInfo(serial).array) { return }
     for problem in try session.storage.findProblems(session.blobTables, serial, readData: run.options.readData) {
       let page = problem.chunk.flatMap {
@@ -104,7 +104,7 @@ extension StoreChecker {
     }
   }
 
-  /// Chunks without a description; the highest serial of all chunks.
+  /// Checks for chunks without a description; returns the highest serial of all chunks.
   private borrowing func checkChunks(_ run: CheckRun) throws(StoreError) -> UInt64 {
     var last: UInt64 = 0
     try session.forEachEntry(session.schema.tables.blobs) { (key, _) throws(StoreError) in

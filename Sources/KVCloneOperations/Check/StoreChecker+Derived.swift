@@ -8,8 +8,8 @@ import KVCloneModel
 import KVCloneRecords
 
 extension StoreChecker {
-  /// Derived attributes of an object have the values that their sources give. Not looked at are times, sums that depend on
-  /// the order of their members, and stores that have not been opened for writing since their model was changed.
+  /// Checks that an object's derived attributes have the values of their expressions. Excludes times, sums that depend
+  /// on the order of their members, and stores that have not been opened for writing since their model was changed.
   borrowing func checkDerived(
     _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
   ) throws(StoreError) {
@@ -24,7 +24,7 @@ extension StoreChecker {
             "\(attribute.path) differs from the value that its sources yield")
         }
       } catch {
-        // What it is derived from is missing or damaged: told there.
+        // A source is missing or corrupted: reported there.
         guard error.kind == .corrupted || error.kind == .objectNotFound else { throw error }
       }
     }

@@ -3,12 +3,12 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// What a store remembers of its past: each value by itself.
+/// Checks the values of history, snapshots and operations separately.
 extension StoreChecker {
   borrowing func checkHistory(_ run: CheckRun) throws(StoreError) {
     for table in run.historyTables where table.code != .snapshots && table.code != .preimages {
       let name = table.code.name ?? ""
-      // Where pages are lost, nobody knows what is missing for another reason.
+      // With lost pages, missing entries cannot be attributed.
       var tally = HistoryTally(
         start: run.lost.any(table) ? nil : (try? session.historyStart()) ?? nil, last: run.commit)
       try run.reading("the table \(name)") { () throws(StoreError) in
@@ -33,9 +33,9 @@ extension StoreChecker {
     }
   }
 
-  /// A clone's origin goes with the clone, so the clone is there.
+  /// Checks provenance: it is deleted with the clone, so the clone has to exist.
   private borrowing func checkProvenance(_ run: CheckRun, _ table: StorageTable, _ key: borrowing RawSpan) {
-    // Without a model, or where pages are lost, nobody knows what should be there.
+    // Without a model, or with lost pages, the required objects are unknown.
     guard !session.schema.entities.isEmpty, let id = try? NumberKey.objectID(copy key), let isThere = try? isStored(id),
       !isThere,
       !run.isUnreadable(id)
@@ -45,15 +45,14 @@ extension StoreChecker {
       "the provenance entry of \(session.schema.rootName(of: id)) has no object")
   }
 
-  /// Whether a table has an object. One of a removed entity is there for as long as a snapshot shows it, though the model has
-  /// it no more.
+  /// Whether a table contains an object. One of a removed entity is kept as long as a snapshot needs it.
   private borrowing func isStored(_ id: ObjectID) throws(StoreError) -> Bool {
     guard let table = session.schema.tables.objects[id.rootCode] else { return false }
     let key = ShortKey.object(id)
     return try session.storage.get(table, key.bytes) != nil
   }
 
-  /// What an operation answered can be told again, and it was done by a commit that there was.
+  /// Checks that an operation's result is readable, and that its commit is not in the future.
   private borrowing func checkOperation(
     _ run: CheckRun, _ table: StorageTable, _ key: borrowing RawSpan, _ value: borrowing RawSpan
   ) {
@@ -93,7 +92,7 @@ extension StoreChecker {
     }
   }
 
-  /// All that can be said of objects whose model cannot be read: whether their bytes are those that were stored.
+  /// Checks everything that is possible for objects whose model is unreadable: the checksums.
   borrowing func checkSums(_ run: CheckRun) throws(StoreError) {
     try run.reading("the blobs") { () throws(StoreError) in try checkUnowned(run) }
     let fixed: [TableCode] = [.links, .indexes] + (run.options.readData ? [.blobs] : [])
@@ -105,7 +104,7 @@ extension StoreChecker {
           let seed = ValueEnvelope.seed(tableCode: code, key: copy key)
           if code.rootCode != nil { run.objectCount += 1 }
           if ValueEnvelope.isIntact(copy value, seed: seed) { return !run.isFull }
-          // Its value's own check told of it.
+          // The check of its blob has reported it.
           if code == .blobs, let serial = try? NumberKey.numberAndPart(copy key).number,
             try session.has(session.schema.tables.blobinfo, ShortKey.blobInfo(serial).array)
           {

@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The index entries: each is an object's, each object has its own, and no two have the same values where they must not.
+/// Checks index entries: each belongs to an object, each object has its own, and unique values are unique.
 extension StoreChecker {
   borrowing func checkIndexes(_ run: CheckRun) throws(StoreError) {
     if try indexesAreEven(run) { return }
@@ -14,8 +14,8 @@ extension StoreChecker {
     }
   }
 
-  /// Whether the indexes have what the objects have to have in them, as far as sums tell (``Balance``), and nothing that has to be looked
-  /// at more closely.
+  /// Whether the indexes contain exactly the required entries, by their sums (``Balance``), and no further check is
+  /// needed.
   borrowing func indexesAreEven(_ run: CheckRun) throws(StoreError) -> Bool {
     guard run.isClean else { return false }
     let constraints = Set(session.schema.entities.flatMap { entity in entity.constraints.map(\.indexID) })
@@ -28,7 +28,8 @@ extension StoreChecker {
       }
       run.indexEntries.findEntry(key)
       guard constraints.contains(indexID) else { return true }
-      // Two objects with the same values, or two long texts that begin alike and are cut in keys: rare enough to look up all.
+      // Two objects with equal values, or two long texts with equal prefixes that are truncated in keys: rare enough to
+      // look up all.
       guard let values = try? IndexKey.values(of: copy key), !values.isEqual(to: last) else {
         isEven = false
         return false
@@ -40,7 +41,7 @@ extension StoreChecker {
     return isEven && run.indexEntries.isEven
   }
 
-  /// Each object's entries, looked up in the indexes.
+  /// Looks up each object's entries in the indexes.
   private borrowing func lookUpIndexEntries(_ run: CheckRun) throws(StoreError) {
     for rootCode in session.schema.rootCodes {
       guard let table = session.schema.objectTable(rootCode: rootCode) else { continue }
@@ -61,7 +62,7 @@ extension StoreChecker {
             }
           }
         } catch {
-          // A text that is not UTF-8: told with the values.
+          // A text that is not UTF-8: reported with the values.
           guard error.kind == .corrupted else { throw error }
         }
         return !run.isFull
@@ -69,7 +70,7 @@ extension StoreChecker {
     }
   }
 
-  /// The keys of the entries that an object has to have, with the index of each.
+  /// Calls `body` with the keys of an object's required entries, and the index of each.
   borrowing func forEachIndexEntry(
     of view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity,
     _ body: ([UInt8], CheckedIndex) throws(StoreError) -> Void
@@ -124,7 +125,7 @@ extension StoreChecker {
         "an index has an entry for values that it does not have")
     }
     guard let other = walk.earlier(builder, values, id) else { return }
-    // Long texts are cut in keys, so the values themselves decide.
+    // Long texts are truncated in keys, so the values themselves are compared.
     if builder.isTruncated {
       guard !run.isUnreadable(other), let earlier = try session.record(other),
         try constraint.values(try session.schema.entity(of: earlier, id: other), earlier, other, session.schema)
@@ -137,7 +138,7 @@ extension StoreChecker {
       "\(name) has the same values, which must be unique")
   }
 
-  /// An entry of a fetch index, in which any number of objects may have the same values.
+  /// Checks an entry of a fetch index, in which any number of objects may have equal values.
   private borrowing func checkFetchIndexEntry(
     _ key: borrowing RawSpan, _ value: borrowing RawSpan, _ index: CompiledFetchIndex, _ id: ObjectID,
     _ entity: CompiledEntity, _ view: borrowing RecordView, _ run: CheckRun
@@ -166,19 +167,19 @@ extension StoreChecker {
   }
 }
 
-/// What an entry belongs to, by its name in the model.
+/// The index of an entry, by its name in the model.
 enum CheckedIndex {
   case constraint(String)
   case fetchIndex(String)
 }
 
-/// What a walk over index entries remembers: the run of entries with equal keys that it is in.
+/// The state of a scan of index entries: the current run of entries with equal keys.
 struct IndexWalk {
   private var bytes: [UInt8] = []
-  /// By hash of the values: the object that had them first. Entries with uncut keys all have the same.
+  /// By hash of the values: the first object with them. All entries with complete keys share one.
   private var objects: [Int: ObjectID] = [:]
 
-  /// An object of the same run that (as far as hashes tell) has the same values; notes `id` where there is none.
+  /// An object of the same run with (as far as hashes tell) equal values; records `id` if there is none.
   mutating func earlier(_ builder: IndexKeyBuilder, _ values: [AttributeValue?], _ id: ObjectID) -> ObjectID? {
     if bytes != builder.bytes {
       bytes = builder.bytes

@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Both sides of every relationship. Memory stays flat.
+/// Checks both sides of every relationship. Memory stays flat.
 extension StoreChecker {
   borrowing func checkLinks(_ run: CheckRun) throws(StoreError) {
     if try linksAreEven(run) { return }
@@ -22,8 +22,8 @@ extension StoreChecker {
     }
   }
 
-  /// Whether every link has its other side, as far as sums tell (``Balance``). Where something was found already, all is looked up: one
-  /// damage may hide another.
+  /// Whether every link has its inverse side, by sums (``Balance``). After earlier findings, all links are looked up:
+  /// one issue may hide another.
   borrowing func linksAreEven(_ run: CheckRun) throws(StoreError) -> Bool {
     guard run.isClean else { return false }
     var balance = Balance()
@@ -37,7 +37,7 @@ extension StoreChecker {
           for relationship in entity.relationships {
             try session.forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
               balance.expectLink(relationship.inverseCode, member, id)
-              // A hidden list of referrers expects nothing: it is what is expected.
+              // Hidden referrer lists require nothing: they are what is required.
               if relationship.hasInverse { balance.findLink(relationship.code, id, member) }
               return true
             }
@@ -72,7 +72,7 @@ extension StoreChecker {
         return !run.isFull
       }
     } catch {
-      // The members up to the damage were looked at; the damage was told with the record.
+      // The members before the corruption were checked; the corruption was reported with the record.
       guard error.kind == .corrupted, run.isBroken(session.address(id, relationship.code)) else { throw error }
     }
   }
@@ -107,7 +107,7 @@ extension StoreChecker {
     }
   }
 
-  /// Whether `owner` has `member`; true for a list that is damaged, of which nothing can be said.
+  /// Whether `owner` has `member`; true for a corrupted list, which is unknown.
   borrowing func has(
     _ member: ObjectID, _ owner: ObjectID, _ relationship: CompiledRelationship, _ view: borrowing RecordView,
     _ entity: CompiledEntity, _ run: CheckRun
@@ -120,7 +120,7 @@ extension StoreChecker {
       member, session.address(owner, relationship.code), run, orderedHead: relationship.isOrdered ? head : nil)
   }
 
-  /// Whether a list in chunks has `member`; true for a list that is damaged, of which nothing can be said.
+  /// Whether a list in chunks contains `member`; true for a corrupted list, which is unknown.
   private borrowing func contains(
     _ member: ObjectID, _ list: ListAddress, _ run: CheckRun, orderedHead: ListHead? = nil
   ) throws(StoreError) -> Bool {
@@ -129,7 +129,7 @@ extension StoreChecker {
       if let orderedHead { return try session.storage.containsOrdered(list, member, head: orderedHead) }
       return try session.storage.containsUnordered(list, member)
     } catch {
-      // The list itself is sound: what cannot be read stands where the member should be.
+      // The list itself is sound: the unreadable entry is in the member's place.
       guard error.kind == .corrupted else { throw error }
       return false
     }

@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The `links` table from its own side: whose lists are there, and the hidden lists of referrers.
+/// Checks the `links` table itself: the owners of lists, and hidden referrer lists.
 extension StoreChecker {
   borrowing func checkLists(_ run: CheckRun) throws(StoreError) {
     try forEachStoredList(malformed: { (key) throws(StoreError) in
@@ -14,9 +14,10 @@ extension StoreChecker {
     }
   }
 
-  /// Each list of which at least one piece is there, once, in the order of their owners; until `body` says false.
+  /// Calls `body` with each list that has at least one chunk, once, in the order of their owners, until it returns
+  /// false.
   ///
-  /// - Parameter malformed: is given keys that are no list's.
+  /// - Parameter malformed: called with invalid keys.
   borrowing func forEachStoredList(
     malformed: (borrowing RawSpan) throws(StoreError) -> Void = { _ throws(StoreError) in },
     _ body: (ListAddress) throws(StoreError) -> Bool
@@ -34,7 +35,7 @@ extension StoreChecker {
     }
   }
 
-  /// A list of which at least one piece is there.
+  /// Checks a list with at least one chunk.
   private borrowing func checkStoredList(_ list: ListAddress, _ run: CheckRun) throws(StoreError) {
     let owner = list.owner
     if session.schema.isFormer(property: list.relationship) { return try checkFormerList(list, run) }
@@ -48,7 +49,7 @@ extension StoreChecker {
     if let index = entity.relationshipIndexByCode[list.relationship] {
       let relationship = entity.relationships[index]
       let field = entity.field(relationship.field, code: relationship.code, in: view)
-      // Lists that the record knows of were looked at with it.
+      // Lists that the record refers to were checked with it.
       if relationship.isToMany, let field, view.head(field).isChunked { return }
     } else if entity.referrerCodes.contains(list.relationship) {
       return try checkReferrers(list, entity, run)
@@ -58,8 +59,8 @@ extension StoreChecker {
       isDerived: run.isReferrers(list.relationship), "chunks of a list exist that its record does not reference")
   }
 
-  /// A list of a relationship that the model has no more, of an object that only snapshots show. What its head says stands in a record
-  /// of theirs; here, its pieces count, which they read.
+  /// Checks a list of a removed relationship, of an object that only snapshots need. The snapshots have a record with
+  /// its head; here, only its chunks are checked, which they read.
   private borrowing func checkFormerList(_ list: ListAddress, _ run: CheckRun) throws(StoreError) {
     if run.isLost(list) { return }
     let isOrdered = session.schema.orderedLists.contains(list.relationship)
@@ -71,7 +72,7 @@ extension StoreChecker {
     }
   }
 
-  /// A hidden list by itself. Whether those whom it names refer to the owner is looked at with the links.
+  /// Checks a hidden list itself. Whether its members refer to the owner is checked with the links.
   private borrowing func checkReferrers(_ list: ListAddress, _ entity: CompiledEntity, _ run: CheckRun)
     throws(StoreError)
   {
@@ -81,7 +82,7 @@ extension StoreChecker {
     }
   }
 
-  /// The objects that hidden lists name have the owner as a member, each looked up.
+  /// Looks up the owner in the relationships of the objects in hidden lists.
   borrowing func lookUpReferrers(_ run: CheckRun) throws(StoreError) {
     try forEachStoredList { (list) throws(StoreError) in
       guard run.isReferrers(list.relationship), !session.schema.isFormer(property: list.relationship),

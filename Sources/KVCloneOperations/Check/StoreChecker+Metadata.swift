@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// What the store says of itself: format, model, layouts, counters.
+/// Checks the store's description of itself: format, model, layouts, counters.
 extension StoreChecker {
   borrowing func checkMetadata(_ run: CheckRun) throws(StoreError) {
     let table = session.schema.tables.metadata
@@ -16,7 +16,7 @@ extension StoreChecker {
       _ = try StoreCatalog(session.storage, table)
     } catch {
       guard error.kind == .corrupted else { throw error }
-      // A value that cannot be read was told by its name; one that is missing shows here.
+      // An unreadable value was reported by its name; a missing one is reported here.
       if run.damages.count == before { run.report(.metadata, error.message) }
     }
     for name in [MetadataKey.format, MetadataKey.commitCounter] {
@@ -69,7 +69,7 @@ extension StoreChecker {
     }
   }
 
-  /// Fields of the kinds that the entity's properties have: everything that reads a record relies on it.
+  /// Checks that fields have the kinds of the entity's properties, which everything that reads a record relies on.
   private borrowing func checkLayouts(of entity: CompiledEntity, _ run: CheckRun) {
     var kinds: [UInt16: FieldKind] = [:]
     for attribute in entity.attributes where attribute.code != 0 {
@@ -94,14 +94,14 @@ extension StoreChecker {
     }
   }
 
-  /// A counter lies above everything that was given out.
+  /// Checks that a counter is above all assigned numbers.
   borrowing func checkCounter(_ name: String, above last: UInt64, _ what: String, _ run: CheckRun) throws(StoreError) {
     guard last > 0 else { return }
     let next: UInt64
     do throws(StoreError) {
       next = try session.counter(name)
     } catch {
-      // Told with the metadata.
+      // Reported with the metadata.
       guard error.kind == .corrupted else { throw error }
       return
     }

@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Every record by itself, with the lists, large values and index entries that it says it has.
+/// Checks every record itself, with its lists, blobs and index entries.
 extension StoreChecker {
   borrowing func checkRecords(_ run: CheckRun) throws(StoreError) {
     for rootCode in session.schema.rootCodes {
@@ -26,7 +26,7 @@ extension StoreChecker {
     }
   }
 
-  /// Objects of entities that the model has no more: snapshots show them still, so their bytes and their large values count.
+  /// Checks objects of removed entities: snapshots still need them, so their bytes and their blobs count.
   borrowing func checkRetiredRecords(_ run: CheckRun) throws(StoreError) {
     for rootCode in session.schema.codes.former?.rootCodes ?? [] {
       guard let table = session.schema.tables.objects[rootCode] else { continue }
@@ -62,7 +62,7 @@ extension StoreChecker {
       guard !run.badLayouts.contains(view.layout.id) else { throw session.schema.corrupted(id, .wrongLayout) }
       try checkReadable(view, id, try session.schema.entity(of: view, id: id), run)
     } catch {
-      // Of a layout that nobody knows: the metadata have all that there are.
+      // An unknown layout: the metadata contain all that exist.
       guard error.kind == .corrupted || error.kind == .incompatibleModel, let problem = problem(of: value, id, run)
       else {
         throw error
@@ -91,13 +91,13 @@ extension StoreChecker {
     try checkDerived(view, id, entity, run)
   }
 
-  /// Why a record cannot be read; nil where it can.
+  /// Why a record is unreadable; nil if it is not.
   private borrowing func problem(of value: borrowing RawSpan, _ id: ObjectID, _ run: CheckRun) -> String? {
     do throws(RecordError) {
       guard let layout = session.schema.layout(id: try RecordView.layoutID(of: copy value)),
         !run.badLayouts.contains(layout.id)
       else {
-        // Bytes that are damaged may name any layout: then the checksum is what to tell.
+        // Corrupted bytes may contain any layout: the checksum is reported instead.
         let isIntact = ValueEnvelope.isIntact(copy value, seed: ValueEnvelope.seed(object: id))
         throw isIntact ? .wrongLayout : .checksumMismatch
       }
@@ -155,7 +155,7 @@ extension StoreChecker {
           "its blob \(blob.id) differs in length, or was never completed")
       }
     } catch {
-      // Told with the blobs.
+      // Reported with the blobs.
       guard error.kind == .corrupted else { throw error }
     }
     run.references.add(blob.id)
@@ -165,13 +165,13 @@ extension StoreChecker {
     _ field: Int, _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
   ) throws(StoreError) {
     let code = view.layout[field].propertyCode
-    // A list of a relationship that the model has no more is nobody's.
+    // A list of a removed relationship has no owner.
     guard let index = entity.relationshipIndexByCode[code] else { return }
     let isOrdered = entity.relationships[index].isOrdered
     let list = session.address(id, code)
     let head = view.head(field)
     if head.isChunked {
-      // Pieces of it may be on a damaged page, which was told.
+      // Its chunks may be on a corrupted page, which was reported.
       if run.isLost(list) { return }
       for problem in try session.storage.findProblems(list, head: head, isOrdered: isOrdered) {
         run.reportList(list, entity, problem)
@@ -189,7 +189,7 @@ extension StoreChecker {
     }
   }
 
-  /// Notes the entries that an object has to have in indexes; whether they are there is looked at with the indexes.
+  /// Requires an object's index entries; their existence is checked with the indexes.
   private borrowing func expectIndexEntries(
     _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
   ) throws(StoreError) {
@@ -198,7 +198,7 @@ extension StoreChecker {
         run.indexEntries.expectEntry(key.span.bytes)
       }
     } catch {
-      // A text that is not UTF-8: told with the values.
+      // A text that is not UTF-8: reported with the values.
       guard error.kind == .corrupted else { throw error }
     }
   }

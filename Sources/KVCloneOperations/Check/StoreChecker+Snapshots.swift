@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Named snapshots, and the previous states that are saved for them: each is sound, listed once, and needed by some snapshot.
+/// Checks named snapshots, and their preimages: each is sound, listed once, and needed by a snapshot.
 extension StoreChecker {
   borrowing func checkSnapshots(_ run: CheckRun) throws(StoreError) {
     guard let snapshots = run.historyTables.first(where: { $0.code == .snapshots }),
@@ -30,7 +30,7 @@ extension StoreChecker {
     if shown.hasSameEpochs { run.report(.snapshot, "two snapshots have the same epoch") }
     let tellsAll = !run.lost.any(snapshots) && !run.lost.any(session.schema.tables.metadata)
     if tellsAll { checkYoungest(youngest?.name, run) }
-    // Which previous states are needed, only all snapshots together tell.
+    // Only all snapshots together determine which preimages are needed.
     let isWhole = shown.isWhole && !run.isFull && !run.lost.any(snapshots) && !run.lost.any(preimages)
     try run.reading("the table preimages") { () throws(StoreError) in
       try checkPreimages(preimages, isWhole ? shown : nil, run)
@@ -63,7 +63,7 @@ extension StoreChecker {
       named = try Metadata.get(session.storage, table, MetadataKey.youngestSnapshot, as: BytesValue.self)
         .map { String(decoding: $0.bytes, as: UTF8.self) }
     } catch {
-      // Told with the metadata.
+      // Reported with the metadata.
       return
     }
     if named != name {
@@ -72,13 +72,13 @@ extension StoreChecker {
     }
   }
 
-  /// - Parameter shown: what all snapshots show; nil where it is not known which there are.
+  /// - Parameter shown: the union of all snapshots; nil if they are unknown.
   private borrowing func checkPreimages(_ table: StorageTable, _ shown: ShownStates?, _ run: CheckRun)
     throws(StoreError)
   {
-    // Without a model nobody knows which lists have an order, and so which of their pieces came later.
+    // Without a model it is unknown which lists are ordered, and so which of their chunks are newer.
     let knowsLists = !session.schema.entities.isEmpty
-    // Sums of hashes: what is listed has to be what is there, whatever the order.
+    // Sums of hashes: the listed keys have to be the existing ones, in any order.
     var listed: (count: UInt64, sum: UInt64) = (0, 0)
     var found: (count: UInt64, sum: UInt64) = (0, 0)
     var isReadable = true
@@ -136,7 +136,7 @@ extension StoreChecker {
     }
   }
 
-  /// The object that a saved state is of, by its key; nil where the state is no object's, or the key has no such form.
+  /// The object of a preimage, by its key; nil for other preimages, and for invalid keys.
   private static func owner(ofState key: borrowing RawSpan) -> ObjectID? {
     guard !SavedKeysKey.isOne(copy key), let code = try? PreimageKey.table(of: copy key),
       let saved = try? PreimageKey.key(of: copy key)
@@ -149,7 +149,7 @@ extension StoreChecker {
     }
   }
 
-  /// A large value that no object has any more, and a snapshot shows.
+  /// Checks a blob without an object that a snapshot needs.
   private borrowing func checkRetainedBlob(_ serial: UInt64, _ info: BlobInfo, _ run: CheckRun) {
     run.retained.add(serial)
     if run.lost.intersects(session.blobTables.blobs, prefix: ShortKey.blobInfo(serial).array) { return }
@@ -164,16 +164,16 @@ extension StoreChecker {
   }
 }
 
-/// What the named snapshots of a store show, in the order of their epochs.
+/// The union of a store's named snapshots, in the order of their epochs.
 private struct ShownStates {
   private var horizons: [SnapshotHorizon] = []
-  /// Whether all snapshots could be read.
+  /// Whether all snapshots were readable.
   var isWhole = true
 
   enum Need {
-    /// No snapshot is of these epochs.
+    /// No snapshot has these epochs.
     case none
-    /// Some are, but the key came later than all of them.
+    /// Some have, but the key is newer than all of them.
     case unseen
     case needed
   }
@@ -184,7 +184,7 @@ private struct ShownStates {
 
   var hasSameEpochs: Bool { zip(horizons, horizons.dropFirst()).contains { $0.epoch == $1.epoch } }
 
-  /// Who needs a key's state of an epoch: snapshots up to it, and after the key's state before.
+  /// Which snapshots need a key's preimage of an epoch: those up to it, and after the key's previous preimage.
   func need(_ table: TableCode, _ key: UnsafeRawBufferPointer, after earlier: UInt64, upTo epoch: UInt64) -> Need {
     // The youngest of them: it sees what the others see.
     var end = horizons.count

@@ -20,7 +20,7 @@ struct StoreChecker: ~Copyable {
     try checkLinks(run)
     try run.reading("the indexes") { () throws(StoreError) in try checkIndexes(run) }
     try checkBlobs(run)
-    // Not through `reading`, which does nothing once the report is full, and says what was said already.
+    // Not through `reading`, which does nothing once the report is full, and would report twice.
     do throws(StoreError) { try nameReferrers(run) } catch { guard error.kind == .corrupted else { throw error } }
   }
 }

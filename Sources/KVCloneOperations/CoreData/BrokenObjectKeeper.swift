@@ -2,10 +2,9 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Keeps objects that break rules of the model, of a store in which they were found: Core Data checks its rules when it
-/// saves, and not when it reads.
+/// Imports objects that violate rules of the model: Core Data checks its rules when it saves, and not when it reads.
 struct BrokenObjectKeeper: ~Copyable, SessionOwner {
-  /// Duplicates that are resolved before others are looked for.
+  /// The number of duplicates that are resolved before the next search.
   private static let duplicateLimit = 10_000
 
   private var session: Session
@@ -16,11 +15,10 @@ struct BrokenObjectKeeper: ~Copyable, SessionOwner {
 
   consuming func finish() -> Session { session }
 
-  /// Checks the rules of the model as a commit does, hands each broken one to `note`, and keeps the objects as they
-  /// are.
+  /// Validates like a commit, passes each violation to `note`, and keeps the objects unchanged.
   ///
-  /// Only values that have to be unique cannot stay: of two objects with the same ones, the one with the greater key
-  /// loses the first of them.
+  /// Only unique values cannot be kept: of two objects with equal ones, the one with the greater key loses the first of
+  /// them.
   mutating func keep(_ note: (ValidationIssue) throws -> Void) throws {
     try session.refreshDerived()
     try resolveDuplicates(note)
@@ -37,7 +35,7 @@ struct BrokenObjectKeeper: ~Copyable, SessionOwner {
     session.changes.keepsBrokenObjects = true
   }
 
-  /// Takes a value from each object that has the same values under a uniqueness constraint as one with a lesser key.
+  /// Removes a value from each object with the same values under a uniqueness constraint as one with a lesser key.
   private mutating func resolveDuplicates(_ note: (ValidationIssue) throws -> Void) throws {
     guard session.schema.entities.contains(where: { !$0.constraints.isEmpty }) else { return }
     while true {
@@ -51,7 +49,7 @@ struct BrokenObjectKeeper: ~Copyable, SessionOwner {
         }
         return duplicates.count < Self.duplicateLimit
       }
-      // Each of them has one value less, so that there is an end.
+      // Each of them has one value less, so the loop ends.
       if duplicates.isEmpty { return }
       for issue in duplicates {
         if try giveUp(issue) { try note(issue) }
@@ -62,7 +60,7 @@ struct BrokenObjectKeeper: ~Copyable, SessionOwner {
 
   private static func serial(_ object: String) -> UInt64 { UInt64(object.drop { $0 != "/" }.dropFirst()) ?? 0 }
 
-  /// Takes one of the values of a constraint from an object; false where they are no longer another one's.
+  /// Removes one of the values of a constraint from an object; returns false if they are no longer duplicates.
   private mutating func giveUp(_ issue: ValidationIssue) throws -> Bool {
     let id = ObjectID(rootCode: try session.schema.entity(issue.entity).rootCode, serial: Self.serial(issue.object))
     guard
@@ -77,7 +75,7 @@ struct BrokenObjectKeeper: ~Copyable, SessionOwner {
     case .link(let relationship, let target):
       _ = try session.detach(id, relationship.code, target)
       try session.detachBack(id, relationship, target)
-    // Made of the members of a list only: nothing of the object's own could be taken.
+    // Derived from the members of a list only: the object has no value of its own to remove.
     case nil: throw CoreDataImportRun.refusal(issue)
     }
     return true

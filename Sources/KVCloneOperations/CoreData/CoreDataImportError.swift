@@ -110,7 +110,7 @@ public struct CoreDataImportError: KVCloneError, Hashable {
       property: error.property)
   }
 
-  /// What the reader says of the database, with the value's name; `cancelled` stays what it is.
+  /// Converts an error of the reader, with the value's name; `cancelled` stays unchanged.
   static func named(_ error: SQLiteError, _ row: CoreDataRow, _ property: String) -> any Error {
     if error.kind == .cancelled { return error }
     return CoreDataImportError(
@@ -118,10 +118,10 @@ public struct CoreDataImportError: KVCloneError, Hashable {
       entity: row.entity.name, property: property, object: row.name)
   }
 
-  /// The end of an import that nobody wants any more.
+  /// The error of a cancelled import.
   static let cancelled = StoreError(.cancelled, "the import was cancelled; its partial output was removed")
 
-  /// Errors of the layers below as this one; others stay what they are.
+  /// Converts errors of the layers below; others stay unchanged.
   static func translated(_ error: any Error) -> any Error {
     switch error {
     case let error as SQLiteError where error.kind == .cancelled: cancelled

@@ -4,7 +4,7 @@ import KVCloneLMDB
 import KVCloneModel
 
 extension CoreDataImportRun {
-  /// Reads the tables of links, and leaves of all links those that can be made.
+  /// Reads the tables of links, and removes links that cannot be created.
   func gatherLinks() throws {
     for place in links.indices {
       if let join = links[place].join { try read(layout.joins[join], into: place) }
@@ -21,7 +21,7 @@ extension CoreDataImportRun {
     while try scan.next() {
       try step(.links, report.linkCount, of: nil)
       let (owner, member) = (try scan.value(join.ownerColumn), try scan.value(join.memberColumn))
-      // A column of the members' own table links only those that have a value there.
+      // A column of the members' own table has links only in rows with a value.
       if owner == .null, join.inverse == nil { continue }
       guard case .integer(let owner) = owner, case .integer(let member) = member,
         (1...CoreDataRows.maximumKey).contains(owner), (1...CoreDataRows.maximumKey).contains(member)
@@ -42,7 +42,7 @@ extension CoreDataImportRun {
         try table.links.append(owner: member, member: owner, order: value)
       } else {
         try table.links.append(owner: owner, member: member, order: value)
-        // Either of the two may have been written; both lists have the other.
+        // Either of the two may be stored; both lists contain the other.
         if table.isOwnInverse, owner != member { try table.links.append(owner: member, member: owner, order: nil) }
       }
     }
@@ -50,7 +50,7 @@ extension CoreDataImportRun {
 
   // MARK: One to one
 
-  /// Leaves the links that both sides have, and complains of the others.
+  /// Keeps the links that both sides have, and reports the others.
   private func agree(_ place: Int, with other: Int) throws {
     let first = links[place].links
     let second = try links[other].links.pairs.swapped(in: space)
@@ -63,7 +63,7 @@ extension CoreDataImportRun {
       } else if isFirst {
         try agreed.append(owner: Int64(pair >> 32), member: Int64(pair & 0xFFFF_FFFF), order: nil)
       } else if place != other {
-        // The other side of a relationship that is its own inverse has complained.
+        // The other side of a relationship that is its own inverse has reported it.
         try complain(pair, links[other], isTurned: true)
       }
     }
@@ -86,13 +86,13 @@ extension CoreDataImportRun {
         entity: table.entity, property: table.relationship.name, object: name), false)
   }
 
-  // MARK: Making links
+  // MARK: Creating links
 
-  /// Calls `body` with every owner and the members that are there, of the relationships of all pairs.
+  /// Calls `body` with every owner and its existing members, for the relationships of all pairs.
   func forEachList(_ body: (CoreDataLinkTable, UInt64, [UInt64]) throws -> Void) throws {
     for table in links where !table.isRepeated {
       let owners = table.isFromMember ? table.relationship.destinationEntityName : table.entity
-      // Looked up once, because they are asked for every link.
+      // Looked up once, because they are used for every link.
       let ownerKeys = keys(kindOf: owners)
       let memberKeys = keys(kindOf: table.links.destination)
       try table.links.forEachOwner { owner, keys in
@@ -114,9 +114,9 @@ extension CoreDataImportRun {
   }
 
   private func complainOfTarget(_ owner: UInt64, _ member: UInt64, isOwner: Bool, _ table: CoreDataLinkTable) throws {
-    // Named from the side that has the column, and, in a table of links, from the one that is there.
+    // Reported from the side with the column, or, in a table of links, from the existing one.
     let isFromOwner = table.column != nil ? !table.isFromMember : isOwner
-    // Its other half says the same.
+    // Its other half is equivalent.
     if table.column == nil, table.isOwnInverse, !isOwner { return }
     let (from, to) = isFromOwner ? (owner, member) : (member, owner)
     let (fromRoot, toRoot) =
@@ -125,7 +125,7 @@ extension CoreDataImportRun {
     let isFromInverse = table.column == nil && isFromOwner == table.isFromMember
     let property = isFromInverse ? table.relationship.inverseName ?? table.relationship.name : table.relationship.name
     guard let object = name(from, fromRoot) else {
-      // Neither is there: an object that was left out took its links with it.
+      // Neither exists: an omitted object loses its links.
       if table.column != nil { return }
       return try broken(dangling("\(fromRoot)/\(from)", fromRoot, property, "\(toRoot)/\(to)"), false)
     }
@@ -141,7 +141,7 @@ extension CoreDataImportRun {
         entity: entity, property: property, object: object), false)
   }
 
-  /// What an object of a hierarchy is called; nil where there is none.
+  /// The name of an object in a hierarchy; nil if it does not exist.
   private func name(_ key: UInt64, _ root: String) -> String? {
     keys(kindOf: root).first { $0.keys.contains(key) }.map { "\($0.entity)/\(key)" }
   }

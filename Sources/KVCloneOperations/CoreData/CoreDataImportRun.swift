@@ -5,7 +5,7 @@ import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// One import or its plan: what is read, what became of it, and who is told.
+/// One import or its plan: the source, the results, and the progress.
 ///
 /// Memory is flat: a bit per object, and links in scratch space.
 final class CoreDataImportRun {
@@ -17,19 +17,20 @@ final class CoreDataImportRun {
   private let progress: (@Sendable (OperationProgress) -> Void)?
   private let isCancelled: @Sendable () -> Bool
   let start = ContinuousClock.now
-  /// Where links are kept until all objects are there.
+  /// Contains the links until all objects exist.
   let space: ScratchSpace
 
   var report = CoreDataImportReport()
-  /// By concrete entity: the keys of its objects.
+  /// The keys of each concrete entity's objects.
   private(set) var present: [String: SerialSet] = [:]
-  /// By entity: what is in ``present`` of it and of those below it, as far as somebody asked.
+  /// By entity: the keys in ``present`` of it and its descendants, cached.
   private var kinds: [String: [(entity: String, keys: SerialSet)]] = [:]
   var links: [CoreDataLinkTable] = []
   private var steps = 0
 
-  /// How many blocks of keys the sets of all entities may span together: 128 MiB of directories, however far apart a file says
-  /// that its keys are. It is 68 billion keys, of each of a hundred entities 680 million; keys beyond cost some bytes each.
+  /// The maximum number of blocks that the sets of all entities may span together: 128 MiB of directories, however far
+  /// apart a file claims its keys to be. That is 68 billion keys, 680 million for each of a hundred entities; keys
+  /// beyond cost some bytes each.
   private static let blockCount: UInt64 = 1 << 24
 
   init(
@@ -59,7 +60,7 @@ final class CoreDataImportRun {
     links = CoreDataLinkTable.all(of: layout, in: space)
   }
 
-  /// The keys of an entity's objects and of those below it, by entity.
+  /// The keys of the objects of an entity and its descendants, by entity.
   func keys(kindOf entity: String) -> [(entity: String, keys: SerialSet)] {
     if let known = kinds[entity] { return known }
     var found: [(entity: String, keys: SerialSet)] = []
@@ -72,9 +73,9 @@ final class CoreDataImportRun {
 
   // MARK: Objects
 
-  /// Calls `body` with every object that can be taken over.
+  /// Calls `body` with every importable object.
   func forEachObject(_ body: (CoreDataRow, SQLiteScan, CoreDataLayout.Hierarchy) throws -> Void) throws {
-    // What a store says of itself may be any number.
+    // The store's own number may be anything.
     let total = layout.hierarchies.reduce(0) { $0 + Int(min(max(0, $1.maximumKey), CoreDataRows.maximumKey)) }
     // Columns come first in the list of link tables, in the order of the hierarchies.
     var firstLinks = 0
@@ -108,7 +109,7 @@ final class CoreDataImportRun {
     }
   }
 
-  /// Throws the error, or notes it and goes on.
+  /// Throws the error, or records it and continues.
   func broken(_ error: CoreDataImportError, _ isWholeObject: Bool) throws {
     guard options.skipsBroken else { throw error }
     report.noteSkipped(error, isWholeObject: isWholeObject, limit: options.skippedLimit)
@@ -121,7 +122,7 @@ final class CoreDataImportRun {
         + "the object without the link", entity: entity, property: property, object: object)
   }
 
-  /// A row with that key may well be there: it is its key that an import cannot take.
+  /// A row with that key may exist: an import does not support the key.
   private func oversized(_ object: String, _ entity: String, _ property: String, _ key: Int64) -> CoreDataImportError {
     CoreDataImportError(
       .invalidKey,
@@ -131,7 +132,7 @@ final class CoreDataImportRun {
 
   // MARK: Rules of the model
 
-  /// Lists a rule that an object breaks. Required attributes without a value were listed with their rows.
+  /// Records a violated rule. Required attributes without a value were reported with their rows.
   func noteKept(_ issue: ValidationIssue) throws {
     if issue.kind == .requiredValueMissing,
       let attribute = layout.model.attribute(issue.property, of: issue.entity), !attribute.isDerived,
@@ -154,7 +155,7 @@ final class CoreDataImportRun {
 
   // MARK: Progress
 
-  /// Every so many steps somebody is told, and may stop it.
+  /// The number of steps between progress reports, which may cancel.
   private static let stepsPerReport = 1 << 10
 
   func step(_ phase: OperationProgress.Phase, _ completed: Int, of total: Int?) throws(StoreError) {

@@ -3,7 +3,7 @@ import KVCloneCoreData
 import KVCloneLMDB
 import KVCloneModel
 
-/// A store of Core Data's that is open, with the model that it is read by.
+/// An open Core Data store, with the model for reading it.
 struct CoreDataImportSource {
   let file: SQLiteFile
   let layout: CoreDataLayout
@@ -12,7 +12,7 @@ struct CoreDataImportSource {
   private let stamps: [Stamp?]
   private let path: String
 
-  /// What tells whether a file of the database was written, or came or went, meanwhile.
+  /// The state of a database file, to detect concurrent writes, creation and removal.
   private struct Stamp: Equatable {
     let byteCount: UInt64
     let modified: Date
@@ -30,10 +30,10 @@ struct CoreDataImportSource {
     static func all(_ path: String) -> [Stamp?] { ["", "-wal", "-journal"].map { Stamp(path + $0) } }
   }
 
-  /// - Parameter isCancelled: is asked for every page and row that is read.
+  /// - Parameter isCancelled: called for every page and row that is read.
   /// - Throws: ``CoreDataImportError``; ``StoreError``: `cancelled`.
   init(_ given: String, _ options: CoreDataImportOptions, _ isCancelled: @escaping () -> Bool) throws {
-    // What belongs to the database is beside the file itself.
+    // Its other files are next to the file itself.
     let path = URL(fileURLWithPath: given).resolvingSymlinksInPath().path
     self.path = path
     stamps = Stamp.all(path)
@@ -61,8 +61,8 @@ struct CoreDataImportSource {
     }
   }
 
-  /// Throws `changedDatabase` if somebody wrote the database since it was opened: a write-ahead log may be written, and copied into the
-  /// database, without a trace in what was read at first.
+  /// Throws `changedDatabase` if the database was written since it was opened: a write-ahead log may be written, and
+  /// copied into the database, without a trace in what was read at first.
   func requireUnchanged() throws {
     try file.requireUnchanged()
     if Stamp.all(path) == stamps { return }
@@ -73,7 +73,7 @@ struct CoreDataImportSource {
     .changedDatabase,
     "the database changed during the import; quit the app, or copy the file with its -wal and import the copy")
 
-  /// An error of reading as the import's. What looks like damage may be somebody writing.
+  /// Converts an error of reading. Apparent corruption may be a concurrent write.
   func translated(_ error: any Error) -> any Error {
     let error = CoreDataImportError.translated(error)
     guard let known = error as? CoreDataImportError, known.kind == .corruptedDatabase else { return error }
@@ -95,7 +95,7 @@ struct CoreDataImportSource {
     do throws(LMDBError) {
       if try !FileSystem.exists(path) { return nil }
     } catch {
-      // A log that was there would be left out, and the transactions in it.
+      // An existing log would be ignored, with its transactions.
       throw CoreDataImportError(
         .unreadableDatabase,
         "the existence of \(path) cannot be determined (\(error.message)); try again, or import a copy")
@@ -110,7 +110,7 @@ struct CoreDataImportSource {
     }
   }
 
-  /// What is known before a row is read.
+  /// The report before a row is read.
   func report() -> CoreDataImportReport {
     var report = CoreDataImportReport()
     report.modelName = layout.model.name

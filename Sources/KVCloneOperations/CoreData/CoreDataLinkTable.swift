@@ -2,7 +2,7 @@ import KVCloneCoreData
 import KVCloneLMDB
 import KVCloneModel
 
-/// The links of one relationship, and where they come from.
+/// The links of one relationship, and their source.
 struct CoreDataLinkTable {
   /// A column of a hierarchy's table.
   struct Column {
@@ -10,7 +10,7 @@ struct CoreDataLinkTable {
     let toOne: Int
   }
 
-  /// The relationship as the model declares it there.
+  /// The entity that declares the relationship.
   let entity: String
   let relationship: RelationshipDescription
   /// The column with the target's key; nil for tables of links.
@@ -19,9 +19,9 @@ struct CoreDataLinkTable {
   let join: Int?
   /// Whether the links are written from the target: its list is written at once.
   let isFromMember: Bool
-  /// Whether the links are there already, and only get their order.
+  /// Whether the links exist already, and only get their order.
   var isOrderOnly = false
-  /// For one-to-one relationships: the table of the other side, which has to say the same.
+  /// For one-to-one relationships: the table of the other side, which has to agree.
   var counterpart: Int?
   /// Whether nothing is written, because the other side's links are the same.
   var isRepeated = false
@@ -29,7 +29,7 @@ struct CoreDataLinkTable {
   let isOwnInverse: Bool
   var links: CoreDataLinks
 
-  /// All of a store's, empty.
+  /// The link tables of a store, empty.
   static func all(of layout: CoreDataLayout, in space: ScratchSpace) -> [CoreDataLinkTable] {
     var tables: [CoreDataLinkTable] = []
     let model = layout.model
@@ -61,7 +61,7 @@ struct CoreDataLinkTable {
     for (place, join) in layout.joins.enumerated() {
       let owner = root(join.entity)
       let member = root(join.description.destinationEntityName)
-      // An ordered side decides the order; of two, each its own.
+      // An ordered side determines the order; of two, each its own.
       let (isOrdered, isOtherOrdered) = (join.description.isOrdered, join.inverse?.isOrdered ?? false)
       let isOwnInverse = join.inverse?.name == join.description.name && join.inverseEntity == join.entity
       let turns = isOrdered && isOtherOrdered && !isOwnInverse ? [false, true] : [!isOrdered && isOtherOrdered]

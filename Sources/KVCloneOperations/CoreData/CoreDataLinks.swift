@@ -4,15 +4,15 @@ import KVCloneModel
 
 /// Links between the rows of two tables, as pairs of keys in scratch space.
 final class CoreDataLinks {
-  /// Which relationship's: the one that they are written from.
+  /// The relationship that the links are written from.
   let relationship: RelationshipDescription
   let ownerRoot: String
   let memberRoot: String
-  /// The entity that members have to be of.
+  /// The required entity of members.
   let destination: String
-  /// Owner in the upper half.
+  /// Pairs of keys, with the owner in the upper half.
   private(set) var pairs: ScratchArray<UInt64>
-  /// The member's place in the owner's list; as many as pairs, or none.
+  /// The member's position in the owner's list; as many as pairs, or none.
   private let orders: ScratchArray<UInt64>
   private let space: ScratchSpace
   private static let maximumCount = Int(UInt32.max)
@@ -29,14 +29,14 @@ final class CoreDataLinks {
     orders = ScratchArray(in: space)
   }
 
-  /// Of the same relationship, without links.
+  /// An empty instance for the same relationship.
   func emptyCopy() -> CoreDataLinks {
     CoreDataLinks(relationship, ownerRoot: ownerRoot, memberRoot: memberRoot, in: space)
   }
 
-  /// - Parameter order: where the relationship is ordered; rows without a place come first.
+  /// - Parameter order: for an ordered relationship; rows without a position come first.
   func append(owner: Int64, member: Int64, order: Int64?) throws(StoreError) {
-    // Sorting by place keeps a link's number in 32 bits.
+    // Sorting by position keeps a link's number in 32 bits.
     guard pairs.count < Self.maximumCount else {
       throw StoreError(
         .limitExceeded,
@@ -45,18 +45,18 @@ final class CoreDataLinks {
     }
     try pairs.append(UInt64(owner) << 32 | UInt64(member))
     if relationship.isOrdered {
-      // Sorts as the number does.
+      // Sorts like the number.
       try orders.append(UInt64(bitPattern: order ?? .min) ^ (1 << 63))
     }
   }
 
-  /// Calls `body` with each owner and its members: in the order of their places, and of their keys where they have none.
+  /// Calls `body` with each owner and its members: in the order of their positions, or of their keys if they have none.
   func forEachOwner(_ body: (UInt64, [UInt64]) throws -> Void) throws {
     if relationship.isOrdered { try sortByPlace() } else { try pairs.sort() }
     try pairs.forEachFirst { owner, range in try body(UInt64(owner), range.map { pairs[$0] & 0xFFFF_FFFF }) }
   }
 
-  /// Sorts by owner, then place, then member. Places are replaced by their ranks, which fit beside an owner.
+  /// Sorts by owner, then position, then member. Positions are replaced by their ranks, which fit next to an owner.
   private func sortByPlace() throws(StoreError) {
     let distinct = ScratchArray<UInt64>(in: space)
     try distinct.reserve(orders.count)
@@ -67,7 +67,7 @@ final class CoreDataLinks {
     for index in distinct.indices where index == 0 || distinct[index] != distinct[index - 1] {
       try ranks.append(distinct[index])
     }
-    // First by place and member; then, which keeps that order within one, by owner and position.
+    // First by position and member; then stably by owner and position.
     let byPlace = ScratchArray<UInt64>(in: space)
     try byPlace.reserve(pairs.count)
     for index in pairs.indices { try byPlace.append(UInt64(Self.rank(orders[index], ranks)) << 32 | UInt64(index)) }

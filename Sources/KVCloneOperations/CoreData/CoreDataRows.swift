@@ -3,42 +3,42 @@ import KVCloneCore
 import KVCloneCoreData
 import KVCloneModel
 
-/// An object as a row has it.
+/// An object as stored in a row.
 struct CoreDataRow {
   let entity: CoreDataLayout.Entity
   let key: Int64
-  /// What is given here is set, nil included; other attributes have their defaults.
+  /// The values to set, including nil; other attributes have their defaults.
   var values: [String: AttributeValue?] = [:]
-  /// Attributes whose bytes are too many to be handed over at once.
+  /// Attributes with too many bytes to be read at once.
   var streams: [(attribute: String, stream: Stream)] = []
-  /// By place in the hierarchy's to-one relationships: the target's key, and the place in its list.
+  /// By index in the hierarchy's to-one relationships: the target's key, and the position in its list.
   var targets: [(toOne: Int, key: Int64, order: Int64?)] = []
 
   enum Stream {
-    /// Of the row's column, without the first bytes.
+    /// The row's column, without the first bytes.
     case column(Int, skipping: Int)
-    /// Of a file in the database's folder.
+    /// A file in the database's folder.
     case file(name: String, byteCount: UInt64)
   }
 
   var name: String { "\(entity.name)/\(key)" }
 }
 
-/// Reads a table's rows as objects.
+/// Converts a table's rows to objects.
 struct CoreDataRows {
   let hierarchy: CoreDataLayout.Hierarchy
-  /// Where the files of externally stored values are.
+  /// The files of externally stored values.
   let external: CoreDataExternalFiles
-  /// Decides what becomes of something broken: it throws, or notes it.
+  /// Handles an error: throws it, or records it.
   let broken: (CoreDataImportError, _ isWholeObject: Bool) throws -> Void
-  /// Notes a value that says less than what is stored.
+  /// Records a lossy conversion.
   let converted: (CoreDataConversion) -> Void
 
-  /// Keys above have no place in the tables of links.
+  /// Larger keys do not fit the tables of links.
   static let maximumKey = Int64(UInt32.max)
   static let keyLimit = "ids keep the Z_PK, which must be from 1 to \(maximumKey)"
 
-  /// The object of the scan's row; nil where there is none that can be taken over.
+  /// The object in the scan's row; nil if it cannot be imported.
   func object(_ scan: SQLiteScan) throws -> CoreDataRow? {
     let root = hierarchy.root
     guard case .integer(let key) = try scan.value(hierarchy.keyColumn), key > 0, key <= Self.maximumKey else {
@@ -85,7 +85,7 @@ struct CoreDataRows {
       kind, "\(row.name) \(property): \(reason)", entity: row.entity.name, property: property, object: row.name)
   }
 
-  /// The column that has the property's value.
+  /// The column with the property's value.
   private func column(_ columns: [Int], _ scan: SQLiteScan, _ row: CoreDataRow, _ property: String) throws -> Int? {
     if columns.count == 1 { return columns[0] }
     var found: Int?
@@ -104,7 +104,7 @@ struct CoreDataRows {
 
   // MARK: Attributes
 
-  /// What an option does about a value that cannot be read.
+  /// The option that handles an unreadable value.
   private static let withoutValue = "--skip-broken imports the object without the value"
 
   private func read(_ attribute: CoreDataLayout.Attribute, _ scan: SQLiteScan, into row: inout CoreDataRow) throws {
@@ -112,7 +112,7 @@ struct CoreDataRows {
     let name = description.name
     if description.type == .composite {
       let elements = try composite(attribute, scan, row, path: name)
-      // Its elements may have defaults, but the object has what it has.
+      // Its elements may have defaults, but the stored object has nil.
       row.values[name] = .some(elements.isEmpty ? nil : .composite(elements))
       return
     }
@@ -131,13 +131,13 @@ struct CoreDataRows {
     if try !read(attribute, column, scan, into: &row) { setMissing(description, &row) }
   }
 
-  /// Nil, also where a new object would have a default value; where nil breaks a rule, the default value.
+  /// Sets nil, even if a new object would have a default value; if nil violates a rule, the default value.
   private func setMissing(_ description: AttributeDescription, _ row: inout CoreDataRow) {
     if description.defaultValue == nil { return }
     row.values[description.name] = .some(description.isOptional ? nil : description.defaultValue)
   }
 
-  /// False where the value cannot be read.
+  /// Returns false if the value is unreadable.
   private func read(
     _ attribute: CoreDataLayout.Attribute, _ column: Int, _ scan: SQLiteScan, into row: inout CoreDataRow
   ) throws -> Bool {
@@ -157,7 +157,7 @@ struct CoreDataRows {
     }
   }
 
-  /// The value of a column. Of bytes that are too many for a value, as many as count.
+  /// The value of a column. For a value with too many bytes, only the significant ones.
   private func value(
     _ column: Int, _ scan: SQLiteScan, of description: AttributeDescription
   ) throws -> SQLiteValue {
@@ -194,15 +194,15 @@ struct CoreDataRows {
     }
   }
 
-  /// The bytes of a blob, or of a text: SQLite hands over both.
+  /// The bytes of a blob, or of a text: SQLite returns both.
   private struct StoredBytes {
-    /// The first of them, more than a reference has.
+    /// The first bytes, more than a reference has.
     let front: [UInt8]
     let byteCount: Int
-    /// All of them, of a text; a blob's are read when they are needed.
+    /// All bytes of a text; a blob's are read on demand.
     let text: [UInt8]?
 
-    /// Nil where the column holds neither.
+    /// Nil if the column has neither.
     init?(_ column: Int, _ scan: SQLiteScan) throws {
       if let (bytes, count) = try scan.front(column, 2 * CoreDataValue.externalReferenceLength) {
         (front, byteCount, text) = (bytes, count, nil)
@@ -219,7 +219,7 @@ struct CoreDataRows {
   }
 
   /// With external storage: 01 and the bytes, or 02 and the name of a file; other bytes are values from before the
-  /// attribute was stored externally. Without, all bytes are the value, whatever they look like: the model decides.
+  /// attribute was stored externally. Without, all bytes are the value, regardless of their content: the model decides.
   private func readBytes(
     _ attribute: CoreDataLayout.Attribute, _ column: Int, _ stored: StoredBytes, _ scan: SQLiteScan,
     into row: inout CoreDataRow
@@ -242,7 +242,7 @@ struct CoreDataRows {
       default: break
       }
     } else if attribute.description.type == .binary, let file, external.has(file) {
-      // Only a model that is not the one that wrote the store says so.
+      // Only possible with a model that did not write the store.
       try broken(
         failure(
           .wrongType,
@@ -326,10 +326,10 @@ extension SQLiteScan {
   func isNull(_ column: Int) throws -> Bool { try value(column) == .null }
 }
 
-/// The files of values that Core Data stores outside the database: only those in the folder that belongs to it.
+/// The files of values that Core Data stores outside the database: only those in the database's own folder.
 struct CoreDataExternalFiles {
   private let files: TransferFiles
-  /// Below the database's own folder.
+  /// Inside the database's own folder.
   private let folder: String
 
   /// - Parameter path: of the database.
@@ -339,12 +339,12 @@ struct CoreDataExternalFiles {
     folder = ".\(url.deletingPathExtension().lastPathComponent)_SUPPORT/_EXTERNAL_DATA"
   }
 
-  /// How many bytes a file has that can be read.
+  /// The size of a readable file.
   func byteCount(of name: String) throws(TransferError) -> UInt64 { try files.open("\(folder)/\(name)").byteCount }
 
-  /// Hands a file's bytes to `body` in pieces.
+  /// Passes a file's bytes to `body` in chunks.
   ///
-  /// - Throws: ``TransferError`` where it cannot be read to its end, or has another size than it had.
+  /// - Throws: ``TransferError`` if it cannot be read to its end, or its size has changed.
   func read(_ name: String, _ byteCount: UInt64, _ body: (Data) throws -> Void) throws {
     let file = try files.open("\(folder)/\(name)")
     guard file.byteCount == byteCount else {
@@ -353,7 +353,7 @@ struct CoreDataExternalFiles {
     try TransferFiles.read(file, body)
   }
 
-  /// Whether there is a file of that name that can be read.
+  /// Whether a file with this name is readable.
   func has(_ name: String) -> Bool { (try? byteCount(of: name)) != nil }
 
   func advice(_ reason: String) -> String {

@@ -2,17 +2,17 @@ import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
 
-/// A store's file behind the seam, read-only and without LMDB: what `check` reads through, because LMDB maps the file, and a
-/// damaged byte in a map can end the process.
+/// A read-only storage engine on a store's file, without LMDB: for `check`, because LMDB maps the file, and a corrupted
+/// byte in a map can end the process.
 ///
-/// Bytes keep the seam's promise: those of `get` and `seek` live as long as the transaction, or, where they were asked for
-/// in a scan's body, until that body returns, which nothing borrowed can leave.
+/// Bytes have the required lifetime: those of `get` and `seek` live as long as the transaction, or, within a scan's
+/// body, until that body returns, which no borrowed value can outlive.
 final class PageFileEngine: StorageEngine {
   let file: PageFile
   let map: PageMap
-  /// By table code: where the map has the table.
+  /// The index of each table in the map, by table code.
   private let tables: [TableCode: Int]
-  /// Whether long values of `blobs` are left unread, and read as zero bytes.
+  /// Whether long values of `blobs` are not read, and returned as zero bytes.
   let skipsData: Bool
 
   init(_ file: PageFile, _ map: PageMap, skipsData: Bool = false) {
@@ -26,7 +26,7 @@ final class PageFileEngine: StorageEngine {
     self.tables = tables
   }
 
-  /// A table that should be there and is not is opened all the same where the list of tables is damaged, and is lost.
+  /// Opens a missing table, too, if the list of tables is corrupted, as lost.
   func openTables(_ codes: [TableCode], create: Bool) throws(StoreError) -> [StorageTable] {
     var opened: [StorageTable] = []
     for code in codes {
@@ -58,14 +58,14 @@ final class PageFileEngine: StorageEngine {
   func close() {}
 }
 
-/// One reading of the file.
+/// A read transaction on the file.
 final class PageFileBackend: StorageBackend {
   private let reader: PageReader
-  /// Where the tables are, by their codes: the fixed ones, and the objects' by root code.
+  /// The indexes of tables, by their codes: the fixed ones, and the objects' by root code.
   private var fixed: [Int]
   private var objects: [Int]
   private static let noTable = -1
-  /// Tables that the file has.
+  /// The tables in the file.
   let tableCodes: [TableCode]
 
   init(_ reader: PageReader, _ tables: [TableCode: Int]) {
@@ -79,7 +79,7 @@ final class PageFileBackend: StorageBackend {
     }
   }
 
-  /// Where a table is; nil for one that the file has not.
+  /// The index of a table; nil for a missing one.
   @inline(__always)
   private func index(_ table: StorageTable) -> Int? {
     let code = Int(table.code.rawValue)
@@ -109,7 +109,7 @@ final class PageFileBackend: StorageBackend {
     }
   }
 
-  /// What is damaged is left out: the walk has told it.
+  /// Skips what is corrupted: the walk has reported it.
   func scan(
     _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
@@ -131,7 +131,7 @@ final class PageFileBackend: StorageBackend {
     if let failure { throw failure }
   }
 
-  /// The page that has a key's value.
+  /// The page with a key's value.
   func page(_ table: StorageTable, _ key: [UInt8]) -> Int? {
     guard let index = index(table) else { return nil }
     return key.withUnsafeBytes { reader.page(index, $0) }.map { Int(clamping: $0) }
@@ -163,7 +163,7 @@ extension StoreError {
     StoreError(.readOnly, "a store cannot be changed while it is checked")
   }
 
-  /// The store's word for a damaged page.
+  /// Converts the error of a corrupted page.
   init(_ error: PageError) {
     self.init(
       .corrupted,

@@ -1,7 +1,7 @@
 import KVCloneCore
 import KVCloneRecords
 
-/// Gives blobs the counts of their referrers.
+/// Recounts the references to blobs.
 struct BlobRecount: ~Copyable, SessionOwner {
   private var session: Session
 
@@ -11,7 +11,7 @@ struct BlobRecount: ~Copyable, SessionOwner {
 
   consuming func finish() -> Session { session }
 
-  /// Gives every large value the count of its referrers, and removes those that have none.
+  /// Sets every blob's reference count, and removes unreferenced blobs.
   mutating func run(_ count: (UInt64) -> UInt64) throws(StoreError) {
     var next: UInt64? = 1
     while let start = next {

@@ -2,9 +2,9 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Rebuilds what follows from objects, where it is not what it should be.
+/// Rebuilds derived data that is wrong.
 struct DerivedDataRepair: ~Copyable, SessionOwner {
-  /// Keys that are held at a time.
+  /// The number of keys per batch.
   private static let batchCount = 1000
 
   private var session: Session
@@ -17,7 +17,7 @@ struct DerivedDataRepair: ~Copyable, SessionOwner {
 
   // MARK: Indexes
 
-  /// Removes the entries that are no object's, or are damaged; how many there were.
+  /// Removes entries without an object, and corrupted ones; returns their number.
   mutating func removeWrongIndexEntries() throws(StoreError) -> Int {
     var count = 0
     var next: [UInt8]? = [0]
@@ -61,7 +61,7 @@ struct DerivedDataRepair: ~Copyable, SessionOwner {
     return StoreChecker.values(of: key, are: builder.bytes)
   }
 
-  /// Makes the entries that objects lack; how many there were.
+  /// Adds missing entries; returns their number.
   mutating func addMissingIndexEntries() throws(StoreError) -> Int {
     var count = 0
     for rootCode in session.schema.rootCodes {
@@ -100,7 +100,7 @@ struct DerivedDataRepair: ~Copyable, SessionOwner {
 
   // MARK: Hidden lists
 
-  /// Makes all hidden lists of referrers anew.
+  /// Rebuilds all hidden referrer lists.
   mutating func rebuildReferrers() throws(StoreError) {
     let codes = Set(session.schema.codes.referrers.values.flatMap(\.values))
     var last: LinkKey?
@@ -118,7 +118,7 @@ struct DerivedDataRepair: ~Copyable, SessionOwner {
     }
   }
 
-  /// The next list of `links` under one of these codes.
+  /// The next list of `links` with one of these codes.
   private borrowing func referrerList(after last: LinkKey?, _ codes: Set<UInt16>) throws(StoreError) -> ListAddress? {
     var found: ListAddress?
     let first = last.map { ShortKey.link($0) } ?? ShortKey.linkPrefix(owner: ObjectID(rawValue: 0))
@@ -130,7 +130,7 @@ struct DerivedDataRepair: ~Copyable, SessionOwner {
     return found
   }
 
-  /// The links of the next objects by relationships without an inverse.
+  /// The links of the next objects in relationships without an inverse.
   private borrowing func hiddenLinks(
     from start: ObjectID
   ) throws(StoreError) -> ([(list: ListAddress, referrer: ObjectID)], next: ObjectID?) {
@@ -158,11 +158,11 @@ struct DerivedDataRepair: ~Copyable, SessionOwner {
     return (links, next)
   }
 
-  // MARK: Large values
+  // MARK: Blobs
 
-  /// Gives large values the counts of their referrers, and removes those that are nobody's.
+  /// Sets the reference counts of blobs, and removes unreferenced ones.
   ///
-  /// - Parameter removesPieces: whether pieces without a description go, too: snapshots may show them.
+  /// - Parameter removesPieces: whether chunks without a description are removed, too: snapshots may need them.
   mutating func repairBlobs(removesPieces: Bool) throws(StoreError) {
     let tally = try SalvageBlobs.tally(session.storage.backend, session.schema, includingRetired: true)
     try BlobRecount.own(&session) { (recount) throws(StoreError) in try recount.run { tally.count($0) } }

@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Resolves values that have to be unique, and are not.
+/// Resolves duplicates of unique values.
 struct DuplicateMend: ~Copyable, SessionOwner {
   private var session: Session
 
@@ -12,18 +12,17 @@ struct DuplicateMend: ~Copyable, SessionOwner {
 
   consuming func finish() -> Session { session }
 
-  /// Takes values from the objects that have the same ones as others with more right to them. Returns the number of
-  /// these objects.
+  /// Removes values from objects whose duplicates have precedence. Returns the number of these objects.
   mutating func resolve(_ run: SalvageRun) throws(StoreError) -> Int {
     let losers = try duplicates(run)
     for (id, constraint) in losers { try giveUp(id, constraint, run) }
     return losers.count
   }
 
-  /// Objects that have the same values under a uniqueness constraint as another one, which has more right to them.
+  /// Objects with the same values under a uniqueness constraint as another one, which has precedence.
   private borrowing func duplicates(_ run: SalvageRun) throws(StoreError) -> [(ObjectID, CompiledConstraint)] {
     var walk = IndexWalk()
-    // By the first of those with the same values: the one that has most right to them so far.
+    // By the first object with the values: the one with precedence so far.
     var keepers: [ObjectID: ObjectID] = [:]
     var losers = Set<ObjectID>()
     var found: [(ObjectID, CompiledConstraint)] = []
@@ -49,18 +48,18 @@ struct DuplicateMend: ~Copyable, SessionOwner {
         run.isDoubtful(other) == run.isDoubtful(id) ? earlier.commit >= view.commit : run.isDoubtful(id)
       let loser = isFirst ? id : other
       if !isFirst { keepers[first] = id }
-      // What it gives up for one constraint may be enough for another one: the next round sees.
+      // A value removed for one constraint may resolve another one: the next round checks that.
       if losers.insert(loser).inserted { found.append((loser, constraint)) }
       return true
     }
     return found
   }
 
-  /// Takes one of the values of a constraint from an object; where there is none that could be taken, the object goes.
+  /// Removes one of the values of a constraint from an object; deletes the object if none can be removed.
   private mutating func giveUp(
     _ id: ObjectID, _ constraint: CompiledConstraint, _ run: SalvageRun
   ) throws(StoreError) {
-    // It may be gone already, for another constraint.
+    // It may have been deleted for another constraint.
     guard try session.exists(id) else { return }
     let entity = try session.load(id)
     let name = "\(entity.name)/\(id.serial)"
@@ -83,7 +82,7 @@ struct DuplicateMend: ~Copyable, SessionOwner {
     }
   }
 
-  /// Tells the links that others lose with an object.
+  /// Reports the links that others lose with an object.
   private mutating func tellPartners(_ id: ObjectID, _ entity: CompiledEntity, _ run: SalvageRun) throws(StoreError) {
     let name = "\(entity.name)/\(id.serial)"
     for relationship in entity.relationships where relationship.hasInverse {

@@ -2,21 +2,21 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// What one side of a link has to do, because the other side does not agree.
+/// The repair of one side of a link that the other side does not confirm.
 private enum LinkRemedy {
-  /// The other side lacks it, and gets it.
+  /// Adds the missing other side.
   case complete(ObjectID, CompiledRelationship)
-  /// The other side has a link to an object of which less is sure, which goes.
+  /// Adds the other side in place of a less certain link, which is removed.
   case replace(ObjectID, CompiledRelationship, instead: ObjectID)
-  /// It goes.
+  /// Removes the link.
   case cut(ObjectID, LinkFault)
-  /// It goes, and was none.
+  /// Removes an entry that was not a link.
   case forget(ObjectID)
-  /// The target is told, in its hidden list, who refers to it.
+  /// Adds the referrer to the target's hidden list.
   case note(ObjectID)
 }
 
-/// Why a link goes. A list may have a million such links, so what is told of it is written when it goes.
+/// Why a link is removed. A list may have a million such links, so the message is created on removal.
 private enum LinkFault {
   case lost
   case otherEntity
@@ -25,10 +25,10 @@ private enum LinkFault {
   case taken(ObjectID)
 }
 
-/// Brings both sides of each link together.
+/// Restores consistency between both sides of each link.
 ///
-/// A link that one side has is a link, unless the other side is whole and this one may be older than the state. Where
-/// both may be, it is one.
+/// A link that one side has is kept, unless the other side is complete and this one may be outdated. If both may be, it
+/// is kept.
 struct LinkMend: ~Copyable, SessionOwner {
   private var session: Session
 
@@ -77,7 +77,7 @@ struct LinkMend: ~Copyable, SessionOwner {
     let isUnsure = run.isDoubtful(id, relationship)
     let isOtherUnsure = run.isDoubtful(member, inverse) || run.isBroken(session.address(member, inverse.code))
     if isUnsure, !isOtherUnsure {
-      // An old piece of a list says nothing of what was lost.
+      // An outdated chunk of a list does not prove a loss.
       if run.hasDoubtfulLists(id) { return .forget(member) }
       return .cut(member, .oneSided)
     }
@@ -127,7 +127,7 @@ struct LinkMend: ~Copyable, SessionOwner {
         .link, object: "\(entity.name)/\(id.serial)", property: relationship.name,
         breaksRule: relationship.isToMany ? left < description.minCount : !description.isOptional, reason)
     case .complete(let member, let inverse):
-      // A to-one may name an object that is lost.
+      // A to-one may refer to a lost object.
       if !inverse.isToMany, let gone = try session.toOne(member, inverse) {
         _ = try session.detach(member, inverse.code, gone)
         try loseLink(member, inverse, "its target \(session.schema.rootName(of: gone)) is lost", run)
@@ -145,7 +145,7 @@ struct LinkMend: ~Copyable, SessionOwner {
     }
   }
 
-  /// A link that another one takes the place of.
+  /// Removes a link that is replaced by another.
   private borrowing func loseLink(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ reason: String, _ run: SalvageRun
   ) throws(StoreError) {

@@ -2,19 +2,19 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// What is wrong with a record whose bytes are those that were stored.
+/// The problems of a record with a valid checksum.
 private struct RecordFaults {
-  /// Attributes that cannot be read: by property code, and why.
+  /// Unreadable attributes: property codes, and reasons.
   var values: [(code: UInt16, reason: String)] = []
-  /// Lists of which pieces are missing or damaged.
+  /// Lists with missing or corrupted chunks.
   var lists: [CompiledRelationship] = []
-  /// Whether a large value of an attribute that the entity has no more is missing: it goes when the record is written.
+  /// Whether a blob of an attribute that the entity no longer has is missing: it is removed when the record is written.
   var isOutlived = false
 
   var isEmpty: Bool { values.isEmpty && lists.isEmpty && !isOutlived }
 }
 
-/// Removes the values and lists of a record that cannot be read.
+/// Removes the unreadable values and lists of a record.
 struct RecordMend: ~Copyable, SessionOwner {
   private var session: Session
 
@@ -28,7 +28,7 @@ struct RecordMend: ~Copyable, SessionOwner {
     let faults = try faults(of: id)
     if faults.isEmpty { return }
     let entity = try session.load(id)
-    // Large values are counted when all is done.
+    // References to blobs are counted at the end.
     session.outlived.blobs.removeAll()
     let name = "\(entity.name)/\(id.serial)"
     for (code, reason) in faults.values {
@@ -75,7 +75,7 @@ struct RecordMend: ~Copyable, SessionOwner {
     return faults
   }
 
-  /// Why an attribute cannot be read; nil where it can.
+  /// Why an attribute is unreadable; nil if it is not.
   private borrowing func fault(of field: Int, _ view: borrowing RecordView) throws(StoreError) -> String? {
     let kind = view.layout.kind(field)
     let offset = view.layout.offset(field)
@@ -115,7 +115,7 @@ struct RecordMend: ~Copyable, SessionOwner {
     return (1..<max(1, ids.count)).contains { (ids.firstIndex(of: ids[$0]) ?? $0) < $0 }
   }
 
-  /// The members that are left of a list, each once.
+  /// The remaining members of a list, each once.
   private borrowing func readableMembers(
     _ list: ListAddress, _ relationship: CompiledRelationship
   ) throws(StoreError) -> [ObjectID] {
@@ -130,7 +130,7 @@ struct RecordMend: ~Copyable, SessionOwner {
           return true
         }
       } catch {
-        // A piece with a right checksum and a wrong form: those before it stay.
+        // A chunk with a valid checksum and an invalid form: those before it stay.
         guard error.kind == .corrupted else { throw error }
       }
     }

@@ -3,7 +3,7 @@ import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// Copies the large values that records name, and describes them anew where their descriptions are lost. What is not whole stays behind.
+/// Copies the blobs that records reference, and rebuilds lost descriptions. Omits incomplete blobs.
 struct SalvageBlobs {
   private let copied: SalvageCopy
   private let tables: BlobTables
@@ -25,7 +25,7 @@ struct SalvageBlobs {
       try writer.append(tables.blobs, unsafePointers(copy key), unsafePointers(copy value))
       return true
     }
-    // A serial is used again only where a transaction that wrote pieces was killed; the digest tells.
+    // A serial is reused only if a transaction that wrote chunks was killed; the digest decides.
     var mended: Set<UInt64> = []
     let hasLosses = copied.lost.codes.contains(.blobs)
     try copied.findHidden(hasLosses ? [.blobs] : [], includingFree: true) { (_, entry) throws(StoreError) in
@@ -42,9 +42,9 @@ struct SalvageBlobs {
     try writer.flush()
   }
 
-  /// How many fields of the records name each large value.
+  /// The number of references to each blob in the records.
   ///
-  /// - Parameter includingRetired: whether records of entities that the model has no more count, which snapshots show.
+  /// - Parameter includingRetired: whether records of removed entities count, which snapshots need.
   static func tally(
     _ backend: any StorageBackend, _ schema: Schema, includingRetired: Bool = false
   ) throws(StoreError) -> BlobTally {
@@ -67,7 +67,7 @@ struct SalvageBlobs {
 
   // MARK: Descriptions
 
-  /// - Parameter mended: those with pieces that no tree leads to.
+  /// - Parameter mended: blobs with unreferenced chunks.
   private func describe(_ wanted: BlobTally, _ mended: Set<UInt64>) throws(StoreError) {
     let (writer, run) = (copied.writer, copied.run)
     var next: UInt64? = 1
@@ -82,7 +82,7 @@ struct SalvageBlobs {
         try storage.deleteBlobChunks(tables, serial)
       }
     }
-    // Those without a byte have no pieces.
+    // Empty blobs have no chunks.
     try copied.source.scan(.blobInfo) { (key, value) throws(StoreError) in
       let seed = ValueEnvelope.seed(tableCode: .blobInfo, key: copy key)
       guard let serial = try? NumberKey.blobSerial(copy key), wanted.count(serial) > 0,
@@ -108,7 +108,7 @@ struct SalvageBlobs {
     return try? NumberKey.numberAndPart(RawSpan(_unsafeBytes: entry.key)).number
   }
 
-  /// What is to be said of a large value; nil where it is not whole.
+  /// The description of a blob; nil if it is incomplete.
   private func description(of serial: UInt64, count: UInt64, isMended: Bool) throws(StoreError) -> BlobInfo? {
     let told = try? StorageTransaction(lookingInto: copied.source.backend).blobInfo(tables, serial)
     var found: (chunks: UInt32, bytes: UInt64, isWhole: Bool) = (0, 0, true)
@@ -119,7 +119,7 @@ struct SalvageBlobs {
       (key, value) throws(StoreError) in
       guard let place = try? NumberKey.numberAndPart(copy key), place.number == serial else { return false }
       let length = value.byteCount - FormatLimits.envelopeLength
-      // Every piece but the last is full.
+      // Every chunk but the last is full.
       if place.part != found.chunks || found.bytes % UInt64(FormatLimits.blobChunkLength) != 0 || length <= 0
         || length > FormatLimits.blobChunkLength
       {

@@ -4,8 +4,8 @@ import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// Copies what is readable, byte for byte: records first, then the lists that they have, then the large values that they name. Whether it
-/// fits together is for `SalvageMend`.
+/// Copies what is readable, byte for byte: records first, then their lists, then the blobs that they reference.
+/// `SalvageMend` restores consistency.
 struct SalvageCopy {
   let source: SalvageSource
   let writer: SalvageWriter
@@ -13,7 +13,7 @@ struct SalvageCopy {
   let run: SalvageRun
   let lost: SalvageRanges
 
-  /// Whether a table has places that were not read.
+  /// Whether parts of a table were not read.
   func lacksEntries(_ code: TableCode) -> Bool { !lost[code].isEmpty || source.cutOff.contains(code) }
 
   private var steps: BackupRun { run.steps }
@@ -29,9 +29,9 @@ struct SalvageCopy {
     try countSnapshots()
   }
 
-  /// Looks for entries of these tables beside the trees.
+  /// Searches for unreferenced entries of these tables.
   ///
-  /// - Parameter includingFree: whether free pages are looked at, too, whose entries are older than the state.
+  /// - Parameter includingFree: whether free pages, whose entries are outdated, are included.
   func findHidden(
     _ wanted: Set<TableCode>, includingFree: Bool,
     _ take: (TableCode, PageSalvage.Entry) throws(StoreError) -> Void
@@ -44,7 +44,7 @@ struct SalvageCopy {
     try steps.check()
   }
 
-  /// The one of these tables that has keys of this form.
+  /// The table with keys of this form, among these.
   private static func table(of key: UnsafeRawBufferPointer, _ wanted: Set<TableCode>) -> TableCode? {
     switch key.count {
     case 8:
@@ -85,7 +85,7 @@ struct SalvageCopy {
     source.backend.page(table, key.withUnsafeBytes { Array($0) })
   }
 
-  /// Why a record cannot be brought over; nil where it can.
+  /// Why a record cannot be salvaged; nil if it can.
   func problem(of value: borrowing RawSpan, _ id: ObjectID) -> String? {
     do throws(StoreError) {
       let entity = try schema.entity(of: try schema.view(of: copy value, id: id), id: id)
@@ -96,9 +96,9 @@ struct SalvageCopy {
     }
   }
 
-  // MARK: What else belongs to objects
+  // MARK: Further data of objects
 
-  /// Where clones came from, what operations have done, and the ids that objects had before a migration.
+  /// Copies the provenance of clones, the results of operations, and the redirects of a migration.
   private func copyOrigins() throws(StoreError) {
     for (code, table) in [
       (TableCode.provenance, schema.tables.provenance), (.operations, schema.tables.operations),

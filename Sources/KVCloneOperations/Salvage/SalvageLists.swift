@@ -3,8 +3,7 @@ import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// Copies the lists that records say they have, and looks for pieces that no tree leads to any more. Hidden lists of referrers are made
-/// anew later.
+/// Copies the lists of records, and searches for unreferenced chunks. Hidden referrer lists are rebuilt later.
 struct SalvageLists {
   private let copied: SalvageCopy
   private var schema: Schema { copied.schema }
@@ -22,14 +21,14 @@ struct SalvageLists {
       guard last?.isWanted == true else { return true }
       run.steps.advance(value.byteCount)
       let seed = ValueEnvelope.seed(tableCode: .links, key: copy key)
-      // A piece that is damaged is left out, and missed when its list is looked at.
+      // A corrupted chunk is omitted, and missed when its list is checked.
       guard ValueEnvelope.isIntact(copy value, seed: seed) else { return true }
       try writer.append(table, unsafePointers(copy key), unsafePointers(copy value))
       return true
     }
     guard copied.lost.codes.contains(.links) else { return }
     try copied.findHidden([.links], includingFree: false) { (_, entry) throws(StoreError) in try take(entry) }
-    // Lists that lack pieces still: what older ones say is known, but for the order, from the other side at best.
+    // Incomplete lists: the content of outdated chunks is known, except for the order, at best from the other side.
     var incomplete: Set<ListAddress> = []
     var complete = RecentLists()
     try copied.findHidden([.links], includingFree: true) { (_, entry) throws(StoreError) in
@@ -39,7 +38,7 @@ struct SalvageLists {
       let list = address(link)
       if !incomplete.contains(list) {
         if complete.contains(list) { return }
-        // Once incomplete, a list takes what is found until the end: the pieces that come may be better than those that filled it.
+        // An incomplete list accepts chunks until the end: later ones may be better than those that completed it.
         guard try lacksPieces(list) else { return complete.insert(list) }
         incomplete.insert(list)
       }
@@ -51,7 +50,7 @@ struct SalvageLists {
     ListAddress(links: table, owner: link.owner, relationship: link.relationship)
   }
 
-  /// The head of a list that its owner's record says it has in pieces.
+  /// The head of a chunked list in its owner's record.
   private func head(of list: ListAddress) throws(StoreError) -> (head: ListHead, isOrdered: Bool)? {
     guard let objects = schema.objectTable(rootCode: list.owner.rootCode) else { return nil }
     let key = ShortKey.object(list.owner)
@@ -76,8 +75,8 @@ struct SalvageLists {
     else { return }
     let seed = ValueEnvelope.seed(tableCode: .links, key: entry.key)
     guard ValueEnvelope.isIntact(value, seed: seed) else { return }
-    // Nothing tells which of two is newer: what the state names comes first, then the longer one, which has more that the other
-    // sides can confirm.
+    // Which of two is newer is unknown: a referenced one takes precedence, then the longer one, which has more members
+    // that the other sides can confirm.
     if let known = try copied.writer.get(table, entry.key) {
       let isKnownForSure = !copied.run.hasDoubtfulLists(link.owner)
       if isKnownForSure != entry.isCurrent ? isKnownForSure : known.count >= value.count { return }
@@ -87,7 +86,7 @@ struct SalvageLists {
   }
 }
 
-/// Lists that were looked at lately: a store may have any number of them, and pieces of one stand side by side.
+/// Recently checked lists: a store may have any number, and chunks of one are adjacent.
 private struct RecentLists {
   private static let limit = 65_536
   private var lists: Set<ListAddress> = []

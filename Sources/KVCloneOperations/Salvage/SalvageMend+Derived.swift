@@ -3,20 +3,20 @@ import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// What follows from the objects, made anew: derived attributes, index entries, counts, counters.
+/// Rebuilds derived data: derived attributes, index entries, counts, counters.
 extension SalvageMend {
-  /// - Parameter isUncertain: whether counters were lost, so that more may have been given out than can be seen.
+  /// - Parameter isUncertain: whether counters were lost, so that more numbers may have been assigned than are visible.
   func makeDerived(isUncertain: Bool) throws(StoreError) {
     try run.steps.check()
     var session = try writeSession()
-    // When something was last changed is no reason to change it again.
+    // The times of changes stay.
     try session.noteAllDerived(includesTimes: false)
     try session.refreshDerived()
     try session.commitStorage()
     try run.steps.check()
     session = try writeSession()
     let ids = schema.codes.indexIDs
-    // Changes so far have made some entries.
+    // Earlier steps have added some entries.
     for id in ids.sorted() { try session.dropIndex(id) }
     let run = run
     try session.buildIndexes(ids) { (_) throws(StoreError) in try run.steps.check() }
@@ -28,11 +28,11 @@ extension SalvageMend {
 
   // MARK: Duplicates
 
-  /// Two objects may have the same values under a uniqueness constraint where one of them is older than the state. Then
-  /// the one of which less is sure loses its value, or, where that is derived, what it is derived from.
+  /// Two objects may have equal values under a uniqueness constraint if one of them is outdated. The less certain one
+  /// loses its value, or, if that is derived, a source of it.
   private func resolveDuplicates() throws(StoreError) {
     guard schema.entities.contains(where: { !$0.constraints.isEmpty }) else { return }
-    // Who gave something up has it no more when the next round looks; what else it has may be another one's, too.
+    // An object that lost a value is checked again in the next round, because its other values may be duplicates, too.
     for _ in 0..<64 {
       try run.steps.check()
       var session = try writeSession()
@@ -45,7 +45,7 @@ extension SalvageMend {
 
   // MARK: Counts
 
-  /// Large values have as many referrers as there are fields that name them; those without one go.
+  /// Sets the reference counts of blobs, and removes unreferenced ones.
   private func countBlobs() throws(StoreError) {
     let tally = try SalvageBlobs.tally(try engine.beginRead(), schema)
     var session = try writeSession()
@@ -53,7 +53,7 @@ extension SalvageMend {
     try session.commitStorage()
   }
 
-  /// How far counters leap over what may have been given out and is lost.
+  /// The distance by which counters skip numbers that may have been assigned and lost.
   private static let leap: UInt64 = 1 << 16
 
   private func writeMetadata(isUncertain: Bool) throws(StoreError) {
@@ -80,7 +80,7 @@ extension SalvageMend {
     try session.commitStorage()
   }
 
-  /// The greatest key up to `end`, which is a number; 0 where there is none.
+  /// The greatest numeric key up to `end`; 0 if there is none.
   private static func lastNumber(
     _ session: borrowing Session, _ table: StorageTable, _ end: ShortKey
   ) throws(StoreError) -> UInt64 {

@@ -8,10 +8,10 @@ import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// Makes a store of what was copied: values and lists that cannot be read go, both sides of each relationship are
-/// brought together, and everything that follows from the objects is made anew.
+/// Makes the copied data consistent: removes unreadable values and lists, restores both sides of each relationship, and
+/// rebuilds all derived data.
 struct SalvageMend {
-  /// Objects that a transaction looks at, so that memory stays flat.
+  /// The number of objects per transaction, so that memory stays flat.
   private static let batchCount = 4096
 
   let engine: LMDBEngine
@@ -27,7 +27,7 @@ struct SalvageMend {
     try reportLists()
   }
 
-  /// Visits all objects, some of them in each transaction; `body` may change everything.
+  /// Visits all objects, in batches with a transaction each; `body` may change everything.
   private func forEachObject<Mend: SessionOwner & ~Copyable>(
     _ body: (inout Mend, ObjectID) throws(StoreError) -> Void
   ) throws(StoreError) {
@@ -71,7 +71,7 @@ struct SalvageMend {
       try engine.beginWrite(label: "salvage", timeout: .zero), schema, commit: commit)
   }
 
-  /// Which members the lists that lost pieces have now.
+  /// Reports the current members of lists that lost chunks.
   private func reportLists() throws(StoreError) {
     let session = StoreContext(uuid: storeUUID).session(try engine.beginRead(), schema, commit: commit)
     let lists = run.brokenLists.sorted {

@@ -8,7 +8,7 @@ import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// What the new store says of itself: as the damaged one did, where that can be read. What is lost is looked for on older pages:
+/// The metadata of the new store: those of the damaged one, if readable. Lost ones are searched for on older pages:
 /// documents and layouts never change under their names, and of counters the highest counts.
 struct SalvageMetadata {
   private var values: [String: [UInt8]] = [:]
@@ -53,7 +53,7 @@ struct SalvageMetadata {
     )
   }
 
-  /// Names that are brought over. Others are of what stays behind.
+  /// The names of salvaged metadata. Others describe data that is omitted.
   private static func wanted(_ key: [UInt8]) -> String? {
     guard let name = String(validating: key, as: UTF8.self) else { return nil }
     let fixed = [
@@ -78,12 +78,12 @@ struct SalvageMetadata {
     return number(right) > number(left) ? right : left
   }
 
-  /// What the file says of its format; nil where that is lost.
+  /// The format record of the file; nil if it is lost.
   var format: FormatRecord? { values[MetadataKey.format].flatMap { try? FormatRecord(stored: $0.span.bytes) } }
 
   // MARK: Writing
 
-  /// Puts it all into a new store, and answers the catalog; the given model stands in for one that cannot be read.
+  /// Writes the metadata into a new store, and returns the catalog; the given model replaces an unreadable one.
   func write(
     _ writer: SalvageWriter, _ table: StorageTable, _ source: SalvageSource, _ run: SalvageRun
   ) throws(StoreError) -> StoreCatalog {
@@ -100,7 +100,7 @@ struct SalvageMetadata {
     }
   }
 
-  /// Writes the format that a store with this catalog has, with an identity of its own.
+  /// Writes the format record for a store with this catalog, with a new UUID.
   private func writeFormat(
     for catalog: StoreCatalog, _ writer: SalvageWriter, _ table: StorageTable, _ run: SalvageRun
   ) throws(StoreError) {
@@ -111,7 +111,7 @@ struct SalvageMetadata {
     run.lose(.metadata, "the UUID of the store is unreadable; the new store has a new UUID")
   }
 
-  /// The catalog of the model that was given.
+  /// The catalog of the given model.
   private func standIn(
     _ writer: SalvageWriter, _ table: StorageTable, _ source: SalvageSource, _ run: SalvageRun
   ) throws(StoreError) -> StoreCatalog {

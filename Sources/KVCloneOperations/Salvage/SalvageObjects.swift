@@ -3,10 +3,10 @@ import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// Looks for the objects that no tree leads to any more, and tells which are lost.
+/// Searches for unreferenced objects, and reports the lost ones.
 ///
-/// Pages that only a lost page led to have them as they were. Where more are missing, older copies on free pages are better than nothing:
-/// they may be of a time before the last change, or the deletion, of the object, and the report says so.
+/// Pages that only a lost page referenced have their current records. If more are missing, older copies on free pages
+/// are used: they may be from before the last change, or the deletion, of the object, and the report says so.
 struct SalvageObjects {
   private let copied: SalvageCopy
   private var schema: Schema { copied.schema }
@@ -37,7 +37,7 @@ struct SalvageObjects {
     reportDoubts()
   }
 
-  /// A record that no tree leads to. Of several, that of the newest commit counts.
+  /// Takes an unreferenced record. Of several, the one with the newest commit counts.
   private func take(_ code: TableCode, _ entry: PageSalvage.Entry, anyKey: Bool) throws(StoreError) {
     guard let rootCode = code.rootCode, let table = schema.objectTable(rootCode: rootCode),
       let id = StoreChecker.objectID(RawSpan(_unsafeBytes: entry.key)), id.serial > 0,
@@ -58,9 +58,9 @@ struct SalvageObjects {
     try writer.put(table, entry.key, bytes)
   }
 
-  /// How many objects of a root entity are missing, but for those whose records are damaged; nil where nobody knows.
+  /// The number of missing objects of a root entity, except for those with corrupted records; nil if unknown.
   ///
-  /// - Parameter countsDoubtful: whether what may have been deleted counts as some of those that there were.
+  /// - Parameter countsDoubtful: whether possibly deleted objects count as found.
   private func missingCount(
     _ table: StorageTable, _ rootCode: UInt16, countsDoubtful: Bool = false
   ) throws(StoreError) -> UInt64? {
@@ -69,24 +69,24 @@ struct SalvageObjects {
     let doubtful =
       countsDoubtful ? 0 : Int(rootCode) < run.doubtful.sets.count ? run.doubtful.sets[Int(rootCode)]?.count ?? 0 : 0
     let found = try writer.backend.entryCount(table) + damaged - UInt64(doubtful)
-    // A number that is damaged itself may be any.
+    // A corrupted number may be anything.
     let most = copied.source.file.byteCount / 16
     return expected > found ? min(expected - found, most) : 0
   }
 
-  /// Tables that lack objects, as far as their own counts tell.
+  /// Tables with missing objects, according to their own counts.
   private func incompleteTables() throws(StoreError) -> Set<TableCode> {
     var codes: Set<TableCode> = []
     for rootCode in schema.rootCodes {
       guard let table = schema.objectTable(rootCode: rootCode), copied.lacksEntries(table.code) else { continue }
-      // Where the list of tables is lost nobody knows: then nothing that was deleted shall come back.
+      // With a lost list of tables this is unknown: deleted objects must then not reappear.
       if let missing = try missingCount(table, rootCode), missing > 0 { codes.insert(table.code) }
     }
     return codes
   }
 
-  /// Tables that lack objects though nothing of them seems lost: a page may lead to one of another table, or of the list of free
-  /// pages, whose keys fit in; what it should lead to is then where nothing leads.
+  /// Tables with missing objects though nothing of them appears lost: a branch may lead to a page of another table, or
+  /// of the free list, whose keys fit its range; the right page is then unreferenced.
   private func misledTables() throws(StoreError) -> Set<TableCode> {
     var codes: Set<TableCode> = []
     if copied.source.pages.map.findings.isEmpty { return codes }
@@ -97,7 +97,7 @@ struct SalvageObjects {
     return codes
   }
 
-  // MARK: Telling
+  // MARK: Reporting
 
   private func reportObjects(_ misled: Set<TableCode>) throws(StoreError) {
     for (id, damage) in run.damagedRecords.sorted(by: { $0.key < $1.key }) {
@@ -142,7 +142,7 @@ struct SalvageObjects {
       "a page of the objects of \(name) is lost, \(extent); \(found) of them were recovered from it or other pages")
   }
 
-  /// How many objects the new store has between two ids.
+  /// The number of the new store's objects between two ids.
   private func count(_ table: StorageTable, _ first: ObjectID?, _ next: ObjectID?) throws(StoreError) -> Int {
     var count = 0
     let low = ShortKey.object(first ?? ObjectID(rawValue: 1))

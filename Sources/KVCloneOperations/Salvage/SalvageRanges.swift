@@ -1,12 +1,12 @@
 import KVCloneLMDB
 import KVCloneRecords
 
-/// Keys of a damaged file's tables that cannot be looked up, because a page on the way is lost: by table, ascending. A damaged file may
-/// have many, so they are searched by halving.
+/// Keys of a damaged file's tables that cannot be looked up, because a page on the path is lost: by table, ascending. A
+/// damaged file may have many, so lookups use binary search.
 struct SalvageRanges {
   private var ranges: [TableCode: [LostRange]] = [:]
 
-  /// - Parameter expected: tables that every store with this model has: those that the list does not name are lost as a whole.
+  /// - Parameter expected: the tables of every store with this model: those that the list lacks are lost completely.
   init(_ map: PageMap, expected: [TableCode]) {
     for (name, lost) in map.lost {
       guard let code = TableCode(name: name) else { continue }
@@ -17,10 +17,10 @@ struct SalvageRanges {
     }
   }
 
-  /// What of a table is lost.
+  /// The lost ranges of a table.
   subscript(code: TableCode) -> [LostRange] { ranges[code] ?? [] }
 
-  /// Tables of which something is lost.
+  /// Tables with lost ranges.
   var codes: Set<TableCode> { Set(ranges.keys) }
 
   func contains(_ code: TableCode, _ key: UnsafeRawBufferPointer) -> Bool {
@@ -38,6 +38,6 @@ struct SalvageRanges {
 }
 
 extension LostRange {
-  /// Whether it is one key, of a value whose own pages are lost.
+  /// Whether it is a single key, of a value whose overflow pages are lost.
   var isOneKey: Bool { high == low + [0] }
 }

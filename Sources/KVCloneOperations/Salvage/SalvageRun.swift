@@ -2,30 +2,30 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// What one salvage has found so far. Besides what the report describes, it remembers a bit for each object that was found beside the
-/// trees, and lists that have lost pieces.
+/// The findings of one salvage so far. Besides the content of the report, it stores a bit for each object that was
+/// found on unreferenced pages, and the lists that have lost chunks.
 final class SalvageRun {
   let options: SalvageOptions
   let steps: BackupRun
   var report = SalvageReport()
-  /// Objects that were found beside the trees, where stale pages cannot be told from others.
+  /// Objects that were found on unreferenced pages, which may be stale.
   private(set) var doubtful = ObjectSet()
-  /// Owners of lists of which pieces were found so.
+  /// Owners of lists with chunks that were found so.
   private(set) var doubtfulOwners = ObjectSet()
-  /// Lists of which pieces are lost: their members are looked for on the other side.
+  /// Lists with lost chunks: their members are searched for on the other side.
   private(set) var brokenLists: [ListAddress: BrokenList] = [:]
-  /// Objects whose own records are damaged, and nothing better was found of them.
+  /// Objects with corrupted records for which nothing better was found.
   private(set) var damagedRecords: [ObjectID: (page: Int?, message: String)] = [:]
-  /// The highest commit that anything tells of.
+  /// The highest commit number found.
   private(set) var lastCommit: UInt64 = 0
   private var hasDoubts = false
 
   struct BrokenList {
     let object: String
     let relationship: CompiledRelationship
-    /// How many members its record says.
+    /// The number of members according to its record.
     let expected: Int
-    /// Members that were found on the other side.
+    /// The number of members found on the other side.
     var foundCount = 0
   }
 
@@ -53,19 +53,19 @@ final class SalvageRun {
     if !damagedRecords.isEmpty { damagedRecords[id] = nil }
   }
 
-  /// Numbers that no store reaches are somebody's invention.
+  /// No store reaches such numbers: they are corrupted.
   func note(commit: UInt64) {
     if commit < UInt64(Int64.max) >> 1 { lastCommit = max(lastCommit, commit) }
   }
 
-  // MARK: What may be older than the state
+  // MARK: Possibly outdated data
 
   func doubt(_ id: ObjectID) {
     hasDoubts = true
     _ = doubtful.insert(id)
   }
 
-  /// It was found where the state names it, after all.
+  /// Marks an object as certain: it was found where the state references it.
   func believe(_ id: ObjectID) {
     if hasDoubts { _ = doubtful.remove(id) }
   }
@@ -75,14 +75,14 @@ final class SalvageRun {
     _ = doubtfulOwners.insert(owner)
   }
 
-  /// Whether pieces of an object's lists may be older than the state, and the object itself is not.
+  /// Whether chunks of an object's lists may be outdated, while the object itself is not.
   func hasDoubtfulLists(_ id: ObjectID) -> Bool {
     hasDoubts && doubtfulOwners.contains(id) && !doubtful.contains(id)
   }
 
   func isDoubtful(_ id: ObjectID) -> Bool { hasDoubts && doubtful.contains(id) }
 
-  /// Whether an object's side of a link says little: it, or pieces of its lists, may be older than the state.
+  /// Whether an object's side of a link is uncertain: it, or chunks of its lists, may be outdated.
   func isDoubtful(_ id: ObjectID, _ relationship: CompiledRelationship) -> Bool {
     guard hasDoubts else { return false }
     return doubtful.contains(id) || relationship.isToMany && doubtfulOwners.contains(id)

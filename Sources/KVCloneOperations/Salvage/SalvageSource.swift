@@ -3,14 +3,14 @@ import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// A damaged store as it is read: the state that is salvaged, and the pages beside it. Nothing of it is written.
+/// A damaged store for reading: the state that is salvaged, and unreferenced pages. Never written.
 final class SalvageSource {
   let path: String
   let file: PageFile
   let pages: PageSalvage
   let backend: PageFileBackend
   private let run: SalvageRun
-  /// Tables that could not be read to their ends.
+  /// Tables that could not be read to the end.
   private(set) var cutOff: Set<TableCode> = []
 
   /// Opens the file without keeping writers out, because that would need a write to the lock. `isStillCurrent` detects
@@ -31,13 +31,13 @@ final class SalvageSource {
     run.report.corruptedPageCount = Set(pages.map.findings.filter { !$0.problem.isHarmless }.map(\.page)).count
   }
 
-  /// What the file's tables lack.
+  /// The lost ranges of the file's tables.
   func lost(_ expected: [TableCode]) -> SalvageRanges { SalvageRanges(pages.map, expected: expected) }
 
-  /// Whether the file has any table of ours.
+  /// Whether the file has any table of this project.
   var hasTables: Bool { pages.map.tables.contains { TableCode(name: $0.name)?.rootCode != nil } }
 
-  /// How many entries a table had; nil where nobody knows.
+  /// The number of entries in a table; nil if unknown.
   func entryCount(_ code: TableCode) -> UInt64? {
     pages.map.tables.first { $0.name == code.name }?.tree.entries
   }
@@ -45,13 +45,13 @@ final class SalvageSource {
   func scan(
     _ code: TableCode, _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    // The least key that a table can have.
+    // The least possible key.
     let first: [UInt8] = [0]
     do throws(StoreError) {
       try backend.scan(
         StorageTable(code: code, handle: 0), from: unsafePointers(first.span.bytes), before: .noBytes, body)
     } catch {
-      // A page that was sound when it was walked, and is not any more: a disk that fails now and then. What was read of the table stays.
+      // The page was sound during the walk: a disk with intermittent errors. What was read of the table is kept.
       guard error.kind == .corrupted else { throw error }
       try run.steps.check()
       guard cutOff.insert(code).inserted else { return }

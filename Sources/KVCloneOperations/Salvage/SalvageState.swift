@@ -3,20 +3,20 @@ import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// Which state of a damaged file is salvaged.
+/// Chooses the state of a damaged file that is salvaged.
 enum SalvageState {
-  /// A state that no meta page tells: the list of its tables was found among the pages.
+  /// A state without a meta page: its list of tables was found among the pages.
   private struct Candidate {
     let commit: UInt64
     let root: PageRoot
   }
 
-  /// Of so many states, the newest ones, the pages are walked.
+  /// The number of newest states whose pages are walked.
   private static let triedCount = 8
 
-  /// The state of the newer meta page. Where a meta page is damaged, it may have been that of a newer commit, whose pages are all there:
-  /// then its list of tables is found among the pages. So it is where a meta page looks sound and leads to no table of ours, or to a
-  /// page that it says is free.
+  /// Returns the state of the newer meta page. A corrupted meta page may have been that of a newer commit with complete
+  /// pages: then its list of tables is found among the pages. The same applies if a meta page appears sound and leads
+  /// to no table of this project, or to a page that it marks as free.
   static func choose(_ file: PageFile, _ run: SalvageRun) throws(StoreError) -> PageSalvage {
     if file.lacksLog {
       run.lose(
@@ -36,7 +36,7 @@ enum SalvageState {
     let commit = file.meta == nil ? nil : commit(file, known)
     let candidates = try candidates(file, newerThan: commit)
     if file.meta != nil, commit == nil || candidates.isFruitless {
-      // There may have been a later commit, of which nothing tells; or there is no telling which is later.
+      // A later commit may be lost without a trace; or it is unknown which is later.
       run.lose(
         .state, page: page,
         "a meta page is corrupted and may have belonged to a later commit; the other meta page was used"
@@ -85,8 +85,8 @@ enum SalvageState {
     return best
   }
 
-  /// The state of a meta page that leads somewhere else: its list of tables is whole, and on no page that the meta page says is free, as
-  /// those of earlier states are.
+  /// The state of a meta page that leads elsewhere: its list of tables is whole, and on no page that the meta page
+  /// marks as free, like those of earlier states.
   private static func missed(
     _ file: PageFile, _ known: PageSalvage, _ run: SalvageRun
   ) throws(StoreError) -> PageSalvage? {
@@ -99,9 +99,9 @@ enum SalvageState {
     return whole.pages
   }
 
-  /// States of later commits than the given one, the newest first.
+  /// States of later commits than the given one, newest first.
   ///
-  /// - Returns: with whether no list of tables was found at all.
+  /// - Returns: also whether no list of tables was found at all.
   private static func candidates(
     _ file: PageFile, newerThan commit: UInt64?
   ) throws(StoreError) -> (newer: [Candidate], isFruitless: Bool) {
@@ -119,8 +119,8 @@ enum SalvageState {
 
   private struct Trace: Error {}
 
-  /// What says that there may have been a later commit, of which no list of tables was found; nil where nothing does. Of one whose pages are
-  /// all written over, nothing tells.
+  /// Evidence of a later commit without a list of tables; nil if there is none. A completely overwritten commit leaves
+  /// no evidence.
   private static func sign(
     of file: PageFile, _ known: PageSalvage, laterThan commit: UInt64, _ run: SalvageRun
   ) throws(StoreError) -> String? {
@@ -129,11 +129,11 @@ enum SalvageState {
         if isLater(entry, commit) { throw Trace() }
       }
     } catch {
-      // A write that was killed or given up leaves them as well, once it was large enough to be written early.
+      // A write that was killed or aborted leaves records as well, once it was large enough to spill.
       return "records of a later commit exist, which is lost or was never completed"
     }
     try run.steps.check()
-    // One that only deleted left no record.
+    // A commit that only deleted left no record.
     let next = (file.meta?.commitNumber ?? 0) &+ 1
     let isClaimed = file.metaFindings.contains { $0.page < 2 && file.claimedCommit($0.page) == next }
     if isClaimed { return "it has the number of a later commit" }
@@ -148,7 +148,7 @@ enum SalvageState {
       let counter = entry.value().flatMap { try? CounterValue(stored: RawSpan(_unsafeBytes: $0), seed: seed) }
       return counter.map { $0.value > commit } == true
     }
-    // A record has up to a gibibyte of pages of its own, and most are older: its header says so.
+    // A record has up to a gibibyte of overflow pages, and most are older: its header tells.
     guard let id = StoreChecker.objectID(RawSpan(_unsafeBytes: entry.key)),
       let header = entry.prefix(RecordView.headerLength),
       let claimed = try? RecordView.commit(of: header.span.bytes), claimed > commit, let bytes = entry.value()
@@ -159,12 +159,13 @@ enum SalvageState {
   private struct Whole {
     let commit: UInt64
     let pages: PageSalvage
-    /// Whether the list of tables is one leaf. Where it has branches, one that is free may lead to a leaf that was written again since: then
-    /// it has the newest tables of one leaf and older ones of others. Nothing dates a page, but the records do that the tables lead to.
+    /// Whether the list of tables is one leaf. If it has branches, a free one may lead to a leaf that was rewritten
+    /// since: then it has the newest tables of one leaf and older ones of others. Pages have no dates, but the records
+    /// of the tables do.
     let isOnePage: Bool
   }
 
-  /// The first of these states whose trees are whole, and, where none is, the first one.
+  /// The first of these states with whole trees, or else the first one.
   private static func walk(
     _ candidates: [Candidate], _ file: PageFile, _ run: SalvageRun
   ) throws(StoreError) -> (best: PageSalvage?, whole: Whole?) {
@@ -182,8 +183,9 @@ enum SalvageState {
     return (best, whole)
   }
 
-  /// Whether all trees can be walked, and none is missing: every store has the fixed tables, and what is a part of a list only lacks the
-  /// first or the last one. A page of one value that the disk does not give speaks against no state: all that was read is of it.
+  /// Whether all trees can be walked, and none is missing: every store has the fixed tables, and a part of a list only
+  /// lacks the first or the last one. An unreadable page of one value does not disprove a state: everything that was
+  /// read belongs to it.
   private static func isWhole(_ pages: PageSalvage) -> Bool {
     let map = pages.map
     let contradictory = Set(map.findings.filter { !$0.problem.isUnreadable }.map(\.page))
@@ -194,12 +196,12 @@ enum SalvageState {
 
   // MARK: Commits
 
-  /// The commit of a state, as its metadata tell; nil where they cannot.
+  /// The commit of a state, by its metadata; nil if unreadable.
   private static func commit(_ file: PageFile, _ pages: PageSalvage) -> UInt64? {
     guard let backend = try? PageFileEngine(file, pages.map).beginReading() else { return nil }
     let metadata = StorageTable(code: .metadata, handle: 0)
     let commit = try? Metadata.counter(StorageTransaction(backend), metadata, MetadataKey.commitCounter)
-    // It is 0, too, where the table cannot be reached.
+    // Also 0 if the table is unreachable.
     return commit == 0 ? nil : commit
   }
 
@@ -211,9 +213,9 @@ enum SalvageState {
     return commit == 0 ? nil : commit
   }
 
-  /// The last commit that changed a record of a state: 0 where none can be read.
+  /// The last commit that changed a record of a state: 0 if none is readable.
   private static func newestRecord(_ file: PageFile, _ pages: PageSalvage) throws(StoreError) -> UInt64 {
-    // Where a record's own pages cannot be read, it is left out.
+    // Records with unreadable overflow pages are omitted.
     let map = try storeErrors { () throws(LMDBError) in try pages.readingValues().map }
     let backend = try PageFileEngine(file, map).beginReading()
     let first: [UInt8] = [0]

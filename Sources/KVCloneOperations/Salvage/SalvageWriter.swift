@@ -3,7 +3,8 @@ import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// Writes entries into the new store, in many transactions: nobody knows of it before it is complete, and so memory stays flat.
+/// Writes entries into the new store, in many transactions, so that memory stays flat: it is not published before it is
+/// complete.
 final class SalvageWriter {
   private static let batchByteCount = 16 << 20
 
@@ -18,7 +19,7 @@ final class SalvageWriter {
     backend = try engine.beginWrite(label: "salvage", timeout: .zero)
   }
 
-  /// Adds an entry whose key is above all others of its table.
+  /// Appends an entry whose key is above all others of its table.
   func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
     throws(StoreError)
   {
@@ -49,7 +50,7 @@ final class SalvageWriter {
     if byteCount >= Self.batchByteCount { try flush() }
   }
 
-  /// Commits what was written. What was read from the transaction before dies with it.
+  /// Commits what was written. Invalidates what was read from the transaction before.
   func flush() throws(StoreError) {
     byteCount = 0
     try run.check()

@@ -2,12 +2,12 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// What an object can do without, so that its values are others.
+/// Chooses a value to remove from an object with duplicate values.
 enum Surrender {
   case value(CompiledAttribute)
   case link(CompiledRelationship, ObjectID)
 
-  /// The first of the values that is the object's own, else what the first of the derived ones is made of.
+  /// The first of the values that is the object's own, else a source of the first derived one.
   static func find(
     _ session: borrowing Session, _ id: ObjectID, _ entity: CompiledEntity, _ constraint: CompiledConstraint
   ) throws(StoreError) -> Surrender? {
@@ -26,13 +26,13 @@ enum Surrender {
     return nil
   }
 
-  /// What of an object a derived attribute is made of; nil where that is nothing of its own, or the members of a list:
-  /// without them it could have the same values as others.
+  /// A source of a derived attribute in the object itself; nil if there is none, or if the source is the members of a
+  /// list: without them the value could be equal to others.
   private static func source(
     of attribute: CompiledAttribute, _ session: borrowing Session, _ id: ObjectID, _ entity: CompiledEntity
   ) throws(StoreError) -> Surrender? {
     var attribute = attribute
-    // What is derived may be made of what is derived, and never of itself.
+    // A derived attribute may have derived sources, but not itself.
     while attribute.isDerived {
       let own = session.schema.derivations.entity(entity.code)?.own.first { $0.attribute.code == attribute.code }
       guard let derivation = own?.derivation else { return nil }

@@ -3,7 +3,7 @@ import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
 
-/// Turns what was counted into what is told.
+/// Converts the counts to the result.
 extension StatisticsRun {
   func result(
     _ census: PageCensus, _ map: PageMap, _ facts: StorageFacts, commit: UInt64, state: UInt64, store: ObjectStore,
@@ -19,7 +19,7 @@ extension StatisticsRun {
     named.sort { $0.code?.rawValue ?? .max < $1.code?.rawValue ?? .max }
     var counts: [String: Int] = [:]
     for entity in entities { counts[entity.name] = entity.objectCount }
-    // Objects of removed entities are none any more: only snapshots show them.
+    // Objects of removed entities do not count: only snapshots need them.
     let removed = entities.filter { entity in !schema.entities.contains { $0.name == entity.name } }
     for entity in removed { counts[entity.name] = nil }
     let known = named.compactMap { table in table.code.map { ($0, table.census.sizes) } }
@@ -48,12 +48,12 @@ extension StatisticsRun {
 
   private func fills(_ trees: [(name: String, census: TreeCensus)]) -> [PageUtilization] {
     trees.indices.map { index in
-      // A compact copy has no free pages, and so no list of them.
+      // A compact copy has no free pages, and so no free list.
       PageUtilization(trees[index].name, trees[index].census, isKept: index < trees.count - 1)
     }
   }
 
-  /// Every byte once.
+  /// The areas, with every byte once.
   private func areas(
     _ tables: [(code: TableCode?, name: String, census: TreeCensus)], _ trees: [(name: String, census: TreeCensus)],
     _ free: StoreStatistics.FreePages, _ map: PageMap, _ summary: StoreStatistics
@@ -71,7 +71,7 @@ extension StatisticsRun {
     areas += savedStates
     if uploads.count > 0 { areas.append(uploads) }
     for table in tables {
-      // Those that were counted entry by entry.
+      // Counted entry by entry.
       if table.code?.rootCode != nil { continue }
       switch table.code {
       case .links, .blobs, .blobInfo, .indexes, .preimages: continue
@@ -86,7 +86,7 @@ extension StatisticsRun {
     let pageSize = UInt64(summary.pageSize)
     add(.overhead, "meta pages", 2, 2 * pageSize)
     for (index, tree) in trees.enumerated() {
-      // What the last two hold is for the file itself.
+      // The content of the last two belongs to the file itself.
       let own = index < tables.count ? 0 : tree.census.contentBytes
       add(.overhead, tree.name, UInt64(tree.census.sizes.pages), tree.census.overheadBytes + own)
     }

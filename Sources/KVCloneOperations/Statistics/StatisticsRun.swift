@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
 
-/// What one walk has counted so far, entry by entry. Objects come first, so that of each large value it is known whose it is.
+/// The counts of one walk so far, entry by entry. Objects come first, so that the owner of each blob is known.
 final class StatisticsRun {
   let schema: Schema
   private(set) var failure: StoreError?
@@ -11,9 +11,9 @@ final class StatisticsRun {
   private(set) var listPieces: [UInt64] = []
   private(set) var largeValues: [BlobStatistics] = []
   private(set) var indexes: [IndexStatistics] = []
-  /// By the code of the table; 0 for the lists of saved keys.
+  /// By table code; 0 for the lists of saved keys.
   private(set) var previousStates: [UInt16: SpaceUsage] = [:]
-  /// Large values that no object has any more, and those that are being uploaded.
+  /// Blobs without an object, and those that are being uploaded.
   private(set) var retained = SpaceUsage(kind: .preimages, name: "blobs")
   private(set) var uploads = SpaceUsage(kind: .metadata, name: "uploads")
   private var uploadSerials: Set<UInt64> = []
@@ -75,7 +75,7 @@ final class StatisticsRun {
     listPieces.append(0)
   }
 
-  /// Notes which tables there are.
+  /// Sets the tables.
   func begin(_ map: PageMap) {
     tables = map.tables.map { TableCode(name: $0.name) }
   }
@@ -114,7 +114,7 @@ final class StatisticsRun {
   }
 
   private func visitObject(_ census: PageCensus, _ entry: CensusEntry, _ byteCount: UInt64) throws {
-    // The header, of which two numbers are wanted.
+    // The header, for two of its numbers.
     let header = RawSpan(_unsafeBytes: try census.bytes(of: entry, 0..<min(24, entry.valueLength)))
     let entity = try RecordView.entityCode(of: header)
     let layoutID = try RecordView.layoutID(of: header)
@@ -159,7 +159,7 @@ final class StatisticsRun {
     let place = relationshipPlace(key.relationship)
     relationships[place].chunkBytes += byteCount
     listPieces[place] += 1
-    // Others have their count in the record.
+    // Other lists have their count in the record.
     guard relationships[place].isHidden, key.kind == .chunk else { return }
     relationships[place].memberCount += UInt64(
       try ListChunk.memberCount(of: try census.bytes(of: entry, 0..<min(12, entry.valueLength))))
@@ -199,7 +199,7 @@ final class StatisticsRun {
     indexes[place].byteCount += byteCount
   }
 
-  // MARK: What the model does not have any more
+  // MARK: Removed from the model
 
   private func entityPlace(_ code: UInt16) -> Int {
     if let known = entityPlaces[code] { return known }
@@ -216,7 +216,7 @@ final class StatisticsRun {
     return relationships.count - 1
   }
 
-  /// Several that the model has not any more may have had the name.
+  /// Several removed ones may have had the name.
   private func attributeName(_ property: UInt16, of entity: UInt16) -> String {
     let known = schema.entity(code: entity)?.attributes.first { $0.code == property }
     return known?.path ?? "removed \(schema.propertyNames[property] ?? "attribute") \(property)"
@@ -241,12 +241,12 @@ extension SpaceUsage {
   }
 }
 
-/// Whose large values are, by serial: two bytes each, in blocks, because serials are dense.
+/// The owners of blobs, by serial: two bytes each, in blocks, because serials are dense.
 struct BlobOwners {
   private static let blockShift: UInt64 = 9
   private var blocks: [UInt64: [UInt16]] = [:]
 
-  /// The first owner counts. Beyond 65,534 of them all are the last.
+  /// The first owner counts. Owners beyond 65,534 share the last number.
   mutating func note(_ serial: UInt64, owner: Int) {
     let index = Int(serial & (1 << Self.blockShift - 1))
     let number = UInt16(clamping: owner + 1)

@@ -6,7 +6,7 @@
 import KVCloneCore
 import KVCloneModel
 
-/// The file that tells whoever finds an export, years later, what it is.
+/// The file that explains an export to a later finder.
 enum ExportReadme {
   static func text(
     model: ManagedObjectModel, bundle: String, store: UUID, dump: DumpResult, _ blobCount: Int
@@ -69,12 +69,12 @@ enum ExportReadme {
       """
   }
 
-  /// What a shell makes one argument of that is no option, whatever the model is called.
+  /// Quotes one shell argument that is not an option, for any model name.
   private static func argument(_ name: String) -> String {
     "'" + (name.hasPrefix("-") ? "./" : "") + name.replacing("'", with: "'\\''") + "'"
   }
 
-  /// What has to be done about relationships that Core Data does not save while they are empty; nothing where there are none.
+  /// Advice about relationships that Core Data does not save while they are empty; nil if there are none.
   private static func mandatory(_ model: ManagedObjectModel) -> String {
     let names = model.entities.flatMap { entity in
       entity.relationships.filter { !$0.isTransient && (!$0.isOptional || $0.minCount > 1) }

@@ -5,7 +5,7 @@ import KVCloneLMDB
 import KVCloneModel
 import Synchronization
 
-/// One export: who is told of it, who may stop it, and what it has written.
+/// One export: its progress, cancellation, and output.
 final class ExportRun: Sendable {
   private struct Written {
     var blobCount = 0
@@ -38,7 +38,7 @@ final class ExportRun: Sendable {
     let dump: DumpResult
     do {
       try check()
-      // First: a model that no file can hold is found before anything large is written.
+      // First, to fail before anything large is written if no file can contain the model.
       try write(Self.named(model), to: "\(place)/\(bundle)")
       dump = try writeObjects(transaction, place, totalCount)
       let text = ExportReadme.text(model: model, bundle: bundle, store: uuid, dump: dump, written.withLock(\.blobCount))
@@ -83,7 +83,7 @@ final class ExportRun: Sendable {
     }
   }
 
-  /// The model's bundle, for its owner alone like everything else.
+  /// Writes the model's bundle, for its owner alone like everything else.
   private func write(_ model: ManagedObjectModel, to path: String) throws {
     let files = try model.bundleFiles(path)
     try Self.files(path) { () throws(LMDBError) in
@@ -110,7 +110,7 @@ final class ExportRun: Sendable {
     }
   }
 
-  /// What a bundle of that name may be called on any disk.
+  /// A valid file name for a bundle on any disk.
   static func fileName(_ name: String) -> String {
     var result = ""
     for character in name where result.utf8.count + character.utf8.count <= 200 {
@@ -121,7 +121,7 @@ final class ExportRun: Sendable {
     return result.isEmpty ? "Model" : result
   }
 
-  /// The model with a version that can be a folder's name.
+  /// The model with a version name that is valid for a folder.
   private static func named(_ model: ManagedObjectModel) -> ManagedObjectModel {
     let version = fileName(model.versionIdentifier)
     if version == model.versionIdentifier { return model }
@@ -163,7 +163,7 @@ final class ExportRun: Sendable {
     }
   }
 
-  /// The store's word for what went wrong on the way.
+  /// Converts an error.
   private func storeError(_ error: any Error) -> StoreError {
     switch error {
     case let error as StoreError: error

@@ -1,18 +1,18 @@
 import KVCloneCore
 import KVCloneModel
 
-/// A line of NDJSON as a load needs it: everything that can be known without the store.
+/// A parsed NDJSON line for a load: everything that does not depend on the store.
 enum ParsedLine {
   case blank
   case header
   case object(ParsedObject)
-  /// What is wrong with a line that is no object.
+  /// The error of an invalid line.
   case failure(TransferError)
 }
 
-/// An object as a line gives it.
+/// The object of a line.
 struct ParsedObject {
-  /// The id as the line writes it.
+  /// The id as written in the line.
   let label: String
   /// Index into ``LoadSchema/entities``.
   let entity: Int
@@ -22,7 +22,7 @@ struct ParsedObject {
   /// Attributes whose bytes are in a file.
   fileprivate(set) var files: [AttributeJSON.FileValue] = []
   fileprivate(set) var statements: [Statement] = []
-  /// What is wrong with the attributes, or with the relationships: a load looks at the id before that.
+  /// The error in the attributes or relationships: a load reports errors of the id before it.
   fileprivate(set) var attributeFailure: TransferError?
   fileprivate(set) var relationshipFailure: TransferError?
 
@@ -39,7 +39,7 @@ struct ParsedObject {
       case label
       /// `"@Entity/serial"`: an object that the store has.
       case stored
-      /// Another text after `@`; `serial` is its place in `texts`.
+      /// Another text after `@`; `serial` is its index in `texts`.
       case text
     }
 
@@ -48,7 +48,7 @@ struct ParsedObject {
     let serial: UInt64
   }
 
-  /// Ids of stored objects that are not of the form `Entity/serial`, without the `@`.
+  /// Ids of stored objects that do not have the form `Entity/serial`, without the `@`.
   fileprivate(set) var texts: [String] = []
 
   fileprivate init(label: String, entity: Int, serial: UInt64) {
@@ -58,7 +58,7 @@ struct ParsedObject {
   }
 }
 
-/// Parses lines. It knows the model and no store, so it runs on another thread than the inserts.
+/// Parses lines. It uses the model and no store, so it runs on another thread than the inserts.
 struct LineParser {
   let schema: LoadSchema
   let modelHash: String
@@ -84,8 +84,8 @@ struct LineParser {
     }
   }
 
-  /// Refuses a first line that the load would refuse for its header, before the rest of a slow source is waited for. What
-  /// is no object is left to the load, which knows more about lines.
+  /// Rejects a first line with an invalid header before the rest of a slow source is read. Other errors are left to the
+  /// load, which has more information about lines.
   func checkHeader(ahead line: Span<UInt8>) throws(TransferError) {
     var other = JSONValue.null
     guard let object = try? ObjectLine(line, other: &other) else { return }
@@ -102,7 +102,7 @@ struct LineParser {
     TransferError(kind, reason, line: line, entity: entity, property: property, object: object)
   }
 
-  /// The bytes of a byte order mark before the line's JSON. The text may begin with that of UTF-8.
+  /// The size of a byte order mark before the line's JSON. The text may begin with that of UTF-8.
   private func markLength(_ line: Span<UInt8>, _ number: Int) throws(TransferError) -> Int {
     switch EncodingMark.find(line) {
     case nil: return 0
@@ -230,7 +230,7 @@ struct LineParser {
           .unknownProperty, "\(entity.name) has no relationship \(ErrorText.shown(member.name))", number,
           entity: entity.name, property: ErrorText.shown(member.name), object: parsed.label)
       }
-      // What comes before a mistake is kept: the load reports what it finds first.
+      // What precedes a mistake is kept: the load reports the first error.
       parsed.statements.append(ParsedObject.Statement(relationship: relationship))
       let last = parsed.statements.count - 1
       switch member.value {

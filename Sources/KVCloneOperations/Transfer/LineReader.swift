@@ -1,23 +1,23 @@
 import KVCloneCore
 
-/// Cuts bytes that arrive in pieces into lines.
+/// Splits bytes that arrive in parts into lines.
 struct LineReader {
-  /// A line longer than this is no object: what is larger belongs into a file of its own.
+  /// The maximum length of a line: larger values belong in separate files.
   static let lineLimit = 1 << 30
 
-  /// Appends the next bytes; false at the end.
+  /// Appends the next bytes; returns false at the end.
   typealias Source = (inout [UInt8]) throws -> Bool
 
   private var buffer: [UInt8] = []
   private var start = 0
   private var scanned = 0
   private var isAtEnd = false
-  /// Number of the line that was returned last, from 1.
+  /// The number of the last returned line, from 1.
   private(set) var lineNumber = 0
-  /// Bytes that came from the source.
+  /// The number of bytes from the source.
   private(set) var byteCount: UInt64 = 0
 
-  /// Calls `body` with the next line, without its line feed, and its number; false when there is none.
+  /// Calls `body` with the next line, without its line feed, and its number; returns false at the end.
   mutating func next(from source: Source, _ body: (Span<UInt8>, Int) throws -> Void) throws -> Bool {
     while true {
       if let end = LineReader.lineFeed(in: buffer.span, from: scanned) {
@@ -54,10 +54,10 @@ struct LineReader {
     TransferError(.malformedLine, "the line is longer than 1 GiB", line: line)
   }
 
-  /// Continues with a source that has more, after its end was reached.
+  /// Continues with a source that has more data after its end was reached.
   mutating func resume() { isAtEnd = false }
 
-  /// The place of the next line feed.
+  /// The index of the next line feed.
   static func lineFeed(in bytes: Span<UInt8>, from start: Int) -> Int? {
     var index = start
     while index < bytes.count {

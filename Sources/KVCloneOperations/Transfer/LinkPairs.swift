@@ -1,8 +1,8 @@
 import KVCloneCore
 import KVCloneLMDB
 
-/// Links as pairs of 32-bit numbers, `first << 32 | second`, in scratch space: a load and an import gather them in
-/// this form, because neither holds all links of a store in memory.
+/// Links as pairs of 32-bit numbers, `first << 32 | second`, in scratch space: loads and imports collect them in this
+/// form, because neither holds all links of a store in memory.
 extension ScratchArray where Element == UInt64 {
   /// Returns every pair with its numbers swapped, sorted.
   func swapped(in space: ScratchSpace) throws(StoreError) -> ScratchArray<UInt64> {
@@ -13,7 +13,7 @@ extension ScratchArray where Element == UInt64 {
     return result
   }
 
-  /// Calls `body` with each first number of sorted pairs, and the places of its pairs.
+  /// Calls `body` with each first number of sorted pairs, and the indexes of its pairs.
   func forEachFirst(_ body: (UInt32, Range<Int>) throws -> Void) rethrows {
     var start = 0
     while start < count {

@@ -2,31 +2,32 @@ import KVCloneCore
 import KVCloneLMDB
 import KVCloneModel
 
-/// Which files of a load have become blobs: objects whose lines name the same file share its bytes, as those that were dumped did.
+/// The blobs of files in a load: objects whose lines refer to the same file share its blob, like the dumped objects
+/// did.
 ///
-/// Files are known by the numbers that a dump gives them, `blobs/blob-12`, because there may be more of them than memory has room for
-/// names. A file with another name is loaded for each object that names it.
+/// Files are identified by their numbers in a dump, `blobs/blob-12`, because memory may not suffice for all names. A
+/// file with another name is loaded for each object that refers to it.
 struct LoadBlobs {
-  /// What stands before the number: the same for all files of a dump.
+  /// The path before the number: the same for all files of a dump.
   private var stem: String?
-  /// By file number; in place of objects' ids the serials of blobs.
+  /// By file number; with the serials of blobs in place of objects' ids.
   private var labels: LoadLabels
 
   init(in space: ScratchSpace) { labels = LoadLabels(in: space) }
 
-  /// Where a file is remembered; nil for those that are not.
+  /// The index of a file; nil for files without one.
   mutating func place(of file: String, line: Int) throws(StoreError) -> UInt32? {
     guard let dash = file.utf8.lastIndex(of: UInt8(ascii: "-")) else { return nil }
     let (stem, digits) = (file[...dash], file[file.utf8.index(after: dash)...])
-    // A number with zeros before it is the name of another file.
+    // A number with leading zeros is the name of another file.
     guard stem.hasSuffix("blob-"), let number = UInt64(digits), String(number) == digits else { return nil }
     if self.stem == nil { self.stem = String(stem) }
-    // By bytes: names that look alike may be different files.
+    // Bytewise: names that look alike may be different files.
     guard self.stem?.utf8.elementsEqual(stem.utf8) == true else { return nil }
     return try labels.number(entity: 0, serial: number, line: line)
   }
 
-  /// The serial of the blob that the file there has become.
+  /// The serial of the blob at an index.
   func serial(at place: UInt32) -> UInt64? {
     labels.isDefined(place) ? labels.ids[Int(place)].rawValue : nil
   }

@@ -1,13 +1,13 @@
 import Foundation
 import KVCloneCore
 
-/// A file that is open to be loaded. For one thread at a time.
+/// An open input file of a load. For one thread at a time.
 final class LoadFile: @unchecked Sendable {
-  /// With the file's directory as the one where `{"file":"…"}` values are looked for.
+  /// The options, with the file's directory as the base of `{"file":"…"}` values.
   let options: LoadOptions
   /// Whether its bytes may be read while the write lock is held.
   let isRegular: Bool
-  /// Its bytes, where they were read before; then nothing else is read.
+  /// The spooled bytes, if there are any; then nothing else is read.
   var spool: LoadSpool?
   private let path: String
   private let handle: FileHandle
@@ -21,7 +21,7 @@ final class LoadFile: @unchecked Sendable {
     isRegular = try TransferFiles.isRegular(handle, path)
   }
 
-  /// Appends the next bytes; false at the end.
+  /// Appends the next bytes; returns false at the end.
   func next(_ buffer: inout [UInt8]) throws -> Bool {
     if let spool { return try spool.read(into: &buffer) }
     if !isRegular { return try TransferFiles.append(from: handle, path, to: &buffer) }

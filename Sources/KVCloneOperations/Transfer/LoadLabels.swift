@@ -2,21 +2,21 @@ import KVCloneCore
 import KVCloneLMDB
 import KVCloneModel
 
-/// The ids of one file and what they became: a dense number per id, so that links are kept in four bytes an end. All of
-/// it in scratch space, because a file may have more ids than memory has room for.
+/// The ids of one file and their objects: a dense number per id, so that links take four bytes an end. All of it is in
+/// scratch space, because memory may not suffice for all ids.
 struct LoadLabels {
-  /// Entities are numbered; this stands for "an object that the store had before".
+  /// Entities are numbered; this means an object that the store had before.
   static let stored = UInt16.max
 
-  /// By number; ``undefined`` until its line has come.
+  /// By number; ``undefined`` until its line was read.
   let ids: ScratchArray<ObjectID>
   let entities: ScratchArray<UInt16>
   let serials: ScratchArray<UInt64>
-  /// The line that defined it, or, before, the one that named it first.
+  /// The line that defined it, or, before, the one that first referred to it.
   let lines: ScratchArray<UInt32>
-  /// A hash table of numbers, each in the first free slot from where its id belongs on; 0 is free, else the number + 1.
+  /// A hash table of numbers, with linear probing; 0 is free, else the number + 1.
   private var slots: ScratchArray<UInt32>
-  /// Unknown to whoever wrote the file, who could else choose ids that all belong in one place.
+  /// Random, because the file's author could otherwise choose colliding ids.
   private let seed = UInt64.random(in: 0 ... .max)
   private let space: ScratchSpace
 
@@ -36,7 +36,7 @@ struct LoadLabels {
   func isDefined(_ number: UInt32) -> Bool { ids[Int(number)] != LoadLabels.undefined }
   func isStored(_ number: UInt32) -> Bool { entities[Int(number)] == LoadLabels.stored }
 
-  /// The number of a file's id; a new one if no line has named it yet.
+  /// The number of a file's id; assigns a new one on first use.
   mutating func number(entity: UInt16, serial: UInt64, line: Int) throws(StoreError) -> UInt32 {
     try number(entity, serial, id: LoadLabels.undefined, line)
   }
@@ -78,7 +78,7 @@ struct LoadLabels {
     }
   }
 
-  /// Where an id belongs: its bits well mixed (the finalizer of MurmurHash3).
+  /// The home slot of an id: its bits mixed by the finalizer of MurmurHash3.
   private func home(_ entity: UInt16, _ serial: UInt64) -> Int {
     var mixed = (serial ^ seed) &+ UInt64(entity) &* 0x9E37_79B9_7F4A_7C15
     mixed = (mixed ^ (mixed >> 33)) &* 0xFF51_AFD7_ED55_8CCD
@@ -86,21 +86,21 @@ struct LoadLabels {
     return Int(truncatingIfNeeded: mixed ^ (mixed >> 33)) & (slots.count - 1)
   }
 
-  /// The number whose line became the object; a linear search for the way of an error.
+  /// The number whose line became the object; a linear search, for errors only.
   func number(of serial: UInt64, entity: UInt16) -> Int? {
     ids.indices.first { entities[$0] == entity && ids[$0].serial == serial }
   }
 }
 
-/// `Entity/serial` as lines write it.
+/// `Entity/serial` as written in lines.
 struct LoadName {
   let entity: Substring
   let serial: UInt64
 
-  /// Bytes of an entity's name, a slash, and a number of 64 bits: more is no name that an object could have.
+  /// The size of an entity's name, a slash, and a 64-bit number: longer texts are not valid names.
   static let lengthLimit = ModelLimits.nameBytes + 21
 
-  /// nil unless the serial is a plain number, written in one way only, so that names are equal where their text is.
+  /// Nil unless the serial is a number in canonical form, so that names are equal if their texts are.
   init?(_ text: Substring) {
     guard let slash = text.utf8.lastIndex(of: UInt8(ascii: "/")) else { return nil }
     entity = text[..<slash]

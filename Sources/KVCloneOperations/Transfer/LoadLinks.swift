@@ -1,17 +1,17 @@
 import KVCloneCore
 import KVCloneLMDB
 
-/// What the lines of one batch say about one side of one relationship, in a few flat arrays of scratch space.
+/// The statements of one batch about one side of one relationship, in a few flat arrays of scratch space.
 struct LoadLinks {
-  /// By statement: whose relationship it is.
+  /// By statement: the owner of the relationship.
   let owners: ScratchArray<UInt32>
   /// By statement: its line.
   let lines: ScratchArray<UInt32>
-  /// Of all statements, one after the other.
+  /// The targets of all statements, concatenated.
   let targets: ScratchArray<UInt32>
-  /// By statement: where its targets end in ``targets``.
+  /// By statement: the end of its targets in ``targets``.
   private let ends: ScratchArray<Int>
-  /// Bit per number: lines of this and earlier batches that say anything about the relationship.
+  /// A bit per number: whether lines of this and earlier batches contain the relationship.
   private var given: [UInt64] = []
   private let space: ScratchSpace
 
@@ -40,17 +40,17 @@ struct LoadLinks {
     return word < given.count && given[word] >> UInt64(owner & 63) & 1 == 1
   }
 
-  /// Where a statement's targets are in ``targets``.
+  /// The range of a statement's targets in ``targets``.
   func places(of statement: Int) -> Range<Int> {
     (statement == 0 ? 0 : ends[statement - 1])..<ends[statement]
   }
 
-  /// The line that says something about the owner in this batch.
+  /// The line with the owner's relationship in this batch.
   func line(of owner: UInt32) -> Int? {
     owners.indices.first { owners[$0] == owner }.map { Int(lines[$0]) }
   }
 
-  /// Forgets the statements of a batch that is linked.
+  /// Removes the statements of a linked batch.
   func endBatch() {
     owners.removeAll()
     ends.removeAll()

@@ -14,20 +14,20 @@ public struct LoadOptions: Sendable {
   public var progress: (@Sendable (_ lines: Int, _ bytes: UInt64) -> Void)?
   /// Receives the number of spooled bytes before the write lock is acquired; see ``ObjectStore/load(_:from:)``.
   public var spoolProgress: (@Sendable (_ bytes: UInt64) -> Void)?
-  /// Told about each commit, so that whoever ends the process knows what is in the store.
+  /// Called for each commit, so that an interrupt handler can report what is in the store.
   package var commitObserver: (@Sendable (LoadCommit) -> Void)?
 
   /// Creates options with one transaction, an optional header, and files below the working directory.
   public init() {}
 }
 
-/// How a load's commit stands.
+/// The state of a load's commit.
 package enum LoadCommit: Sendable {
-  /// From now until one of the others, nobody knows whether the batch is in the store.
+  /// From now until one of the others, it is unknown whether the batch is in the store.
   case begins
-  /// So many objects have been committed so far.
+  /// The total number of committed objects.
   case succeeded(objectCount: Int)
-  /// There is no commit under way: the load has failed, perhaps long before one.
+  /// No commit is in progress: the load has failed, possibly long before one.
   case failed
 }
 

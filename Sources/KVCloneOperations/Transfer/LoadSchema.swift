@@ -1,7 +1,7 @@
 import KVCloneCore
 import KVCloneModel
 
-/// An entity as lines are read against it.
+/// An entity in the form for parsing lines.
 struct LoadEntity {
   let index: UInt16
   let name: String
@@ -10,7 +10,7 @@ struct LoadEntity {
   let relationships: [String: LoadRelationship]
 }
 
-/// One side of a link as an entity's lines give it.
+/// One side of a link, as an entity's lines contain it.
 struct LoadRelationship {
   let description: RelationshipDescription
   /// Index into ``LoadSchema/pairs``.
@@ -23,7 +23,7 @@ struct LoadRelationship {
 
 /// A relationship and its inverse, which are two views of the same links.
 struct LoadPair {
-  /// One side where there is no inverse, or where the relationship is its own inverse; else two.
+  /// One side without an inverse, or if the relationship is its own inverse; else two.
   let sides: [Side]
   let isOwnInverse: Bool
 
@@ -33,7 +33,7 @@ struct LoadPair {
   }
 }
 
-/// A model as NDJSON is read against it.
+/// A model in the form for parsing NDJSON.
 struct LoadSchema {
   let entities: [LoadEntity]
   private let entitiesByName: [String: Int]
@@ -67,9 +67,9 @@ struct LoadSchema {
       model.entities.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The place of an entity in ``entities``.
+  /// The index of an entity in ``entities``.
   func entityIndex(_ name: Substring) -> Int? {
-    // A name that is compared is no string that is made to be looked up.
+    // Comparing avoids creating a string for a lookup.
     if entities.count <= 8 { return entities.firstIndex { $0.name == name } }
     return entitiesByName[String(name)]
   }

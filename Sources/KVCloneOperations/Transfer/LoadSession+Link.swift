@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 
 extension LoadSession {
-  /// Makes the links that the batch's lines state about one relationship and its inverse.
+  /// Creates the batch's links of one relationship and its inverse.
   func link(_ pairIndex: Int, in transaction: inout WriteTransaction) throws {
     let pair = schema.pairs[pairIndex]
     let statements = links[pairIndex]
@@ -23,7 +23,7 @@ extension LoadSession {
     }
   }
 
-  /// The side that links are written from: an ordered one, because it decides the order, else the to-many one, because
+  /// The side that links are written from: an ordered one, because it defines the order, else the to-many one, because
   /// a whole list is written at once.
   private func primarySide(_ pair: LoadPair) -> Int {
     if pair.sides[0].description.isOrdered != pair.sides[1].description.isOrdered {
@@ -48,12 +48,12 @@ extension LoadSession {
     }
   }
 
-  /// Links that only the side that is not primary states.
+  /// Links that only the other side states.
   private func linkOthers(
     _ pair: LoadPair, _ statements: [LoadLinks], primary: Int, _ transaction: inout WriteTransaction
   ) throws {
     let other = statements[1 - primary]
-    // In the order of the lines: owner on the primary side, then place.
+    // In the order of the lines: owner on the primary side, then position.
     let places = ScratchArray<UInt64>(in: space)
     for statement in other.owners.indices {
       for place in other.places(of: statement) {
@@ -81,7 +81,7 @@ extension LoadSession {
   }
 }
 
-// MARK: - Do both sides agree?
+// MARK: - Consistency of both sides
 
 extension LoadSession {
   /// All links as `side 0 << 32 | side 1`, sorted.
@@ -126,7 +126,7 @@ extension LoadSession {
     }
   }
 
-  /// A to-one side has one member at most, counting what earlier batches linked.
+  /// Checks that a to-one side has at most one member, including those that earlier batches linked.
   private func checkToOne(
     _ pair: LoadPair, _ side: Int, _ links: ScratchArray<UInt64>, _ statements: [LoadLinks],
     _ transaction: borrowing WriteTransaction
@@ -148,7 +148,7 @@ extension LoadSession {
     }
   }
 
-  /// A relationship that is its own inverse: where both ends speak, they name each other.
+  /// Checks a relationship that is its own inverse: if both objects state it, they refer to each other.
   private func checkOwnInverse(_ side: LoadPair.Side, _ statements: LoadLinks) throws {
     let stated = try statements.sortedLinks(isSwapped: false)
     try refuseRepeats(stated, side, statements, isSwapped: false)
@@ -158,7 +158,7 @@ extension LoadSession {
       let link = turned[place]
       while index < stated.count, stated[index] < link { index += 1 }
       let isMutual = index < stated.count && stated[index] == link
-      // Turned: the one that is named comes first.
+      // Swapped: the target comes first.
       let (named, owner) = (UInt32(link >> 32), UInt32(truncatingIfNeeded: link))
       if !isMutual, statements.isGiven(named) {
         throw disagreement(

@@ -1,30 +1,30 @@
 import KVCloneCore
 import KVCloneLMDB
 
-/// Copies the lines of a source of unknown speed to a file without a name in the store's directory, so that no lock is
-/// held while the source delivers.
+/// Copies the lines of a source of unknown speed to an unnamed file in the store's directory, so that no lock is held
+/// while the source delivers.
 ///
-/// Memory stays flat: what the source appends at a time is held, and never more. For one thread at a time.
+/// Memory stays flat: at most the bytes that the source appends at a time. For one thread at a time.
 final class LoadSpool {
-  /// Bytes that are read back at a time.
+  /// The number of bytes that are read back at a time.
   private static let chunkSize = 1 << 20
-  /// A first line up to this length is looked at before the source is read to its end.
+  /// The maximum length of a first line that is checked before the source is read to its end.
   private static let headLimit = 64 << 10
 
   private let file: SpoolFile
   private let directory: String
-  /// What the source has delivered and no batch has taken.
+  /// The delivered bytes that no batch has taken.
   private var pending: [UInt8] = []
   private var start = 0
   private var isAtEnd = false
-  /// Bytes since the last line feed.
+  /// The number of bytes since the last line feed.
   private var lineLength = 0
   private var lineCount = 0
-  /// The beginning of the text, until its first line has been looked at.
+  /// The beginning of the text, until its first line was checked.
   private var head: [UInt8]? = []
   private var receivedCount: UInt64 = 0
 
-  /// - Parameter directory: where the file is made; one that may hold what the store holds.
+  /// - Parameter directory: the directory of the file; one that may contain the store's data.
   /// - Throws: `diskFull`, `io`.
   init(directory: String) throws(StoreError) {
     self.directory = directory
@@ -38,13 +38,13 @@ final class LoadSpool {
   /// Replaces the spooled lines by the source's next ones.
   ///
   /// - Parameters:
-  ///   - limit: how many lines at most; the source is not asked for more bytes than those need.
+  ///   - limit: the maximum number of lines; no more bytes are read from the source than those need.
   ///   - source: appends bytes.
-  ///   - progress: is called with all bytes received so far.
-  ///   - checkFirstLine: is called with the first line of the text, unless that is a long one.
-  /// - Returns: how many lines were spooled; 0 at the end of the source.
-  /// - Throws: `unreadableLine` for one above ``LineReader/lineLimit``; `diskFull`, `io`; what `source` and
-  ///   `checkFirstLine` throw.
+  ///   - progress: called with the total number of received bytes.
+  ///   - checkFirstLine: called with the first line of the text, unless that is a long one.
+  /// - Returns: the number of spooled lines; 0 at the end of the source.
+  /// - Throws: `unreadableLine` for one above ``LineReader/lineLimit``; `diskFull`, `io`; errors of `source` and
+  ///   `checkFirstLine`.
   func fill(
     upTo limit: Int, from source: LineReader.Source, progress: ((UInt64) -> Void)?,
     checkFirstLine: (Span<UInt8>) throws -> Void
@@ -75,12 +75,12 @@ final class LoadSpool {
     return lines
   }
 
-  /// Appends the next of the spooled bytes; false at their end.
+  /// Appends the next spooled bytes; returns false at their end.
   func read(into buffer: inout [UInt8]) throws(StoreError) -> Bool {
     try storeErrors { () throws(LMDBError) in try file.read(into: &buffer, upTo: Self.chunkSize) }
   }
 
-  /// The end of the pending lines that still belong to the batch, or of the part of a line.
+  /// The end of the pending lines that belong to the batch, or of a partial line.
   private func endOfLines(_ lines: inout Int, _ limit: Int) throws(TransferError) -> Int {
     let bytes = pending
     var place = start
@@ -98,7 +98,7 @@ final class LoadSpool {
     return place
   }
 
-  /// Has the first line looked at once it is there.
+  /// Checks the first line once it is complete.
   private func checkHead(_ bytes: Span<UInt8>, _ check: (Span<UInt8>) throws -> Void) throws {
     guard var line = head else { return }
     var index = 0

@@ -1,23 +1,23 @@
 import KVCloneCore
 
-/// A line of NDJSON, taken apart without its lists.
+/// A parsed NDJSON line without its lists.
 ///
-/// A list may have as many members as fit into the line, which are read one at a time from where they stand. Everything else that a
-/// line has is bounded in number, so that memory stays within a few times the line's own length.
+/// A list may have as many members as fit into the line, which are read one by one in place. Everything else in a line
+/// is bounded in number, so that memory stays within a few times the line's own length.
 struct ObjectLine {
-  /// Values besides the members of lists: many more than the properties of an entity.
+  /// The maximum number of values besides the members of lists: many more than the properties of an entity.
   private static let valueLimit = 1 << 20
 
-  /// What stands in the line, but for ``relationships``.
+  /// The members of the line, without ``relationships``.
   private(set) var members = JSONObject()
-  /// Relationships by name; nil where the line has none. A list is an empty array here.
+  /// Relationships by name; nil if the line has none. A list is an empty array here.
   private(set) var relationships: JSONObject?
-  /// For each relationship where its list begins, if it is one.
+  /// For each relationship, the position of its list, if it is one.
   private(set) var lists: [Int?] = []
 
-  /// Reads a line.
+  /// Parses a line.
   ///
-  /// - Returns: nil where it is something else than an object, which `other` tells.
+  /// - Returns: nil for a value that is not an object, which is returned in `other`.
   init?(_ line: Span<UInt8>, other: inout JSONValue) throws(JSONError) {
     var parser = JSONParser(line, valueLimit: ObjectLine.valueLimit)
     let end = UInt8(ascii: "}")
@@ -30,7 +30,7 @@ struct ObjectLine {
       repeat {
         let name = try parser.memberName(after: members, &names)
         if name == "relationships", try parser.next() == UInt8(ascii: "{") {
-          // Its place among the names is taken.
+          // Reserves its place among the names.
           members.append(name, .null)
           relationships = try ObjectLine.relationships(&parser, &lists)
         } else {

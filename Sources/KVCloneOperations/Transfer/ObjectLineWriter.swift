@@ -3,9 +3,9 @@ package import KVCloneCore
 package import KVCloneModel
 import KVCloneRecords
 
-/// Writes objects as NDJSON lines: names sorted, unordered members by id, only what is not nil and not empty.
+/// Writes objects as NDJSON lines: names sorted, unordered members by id, without nil and empty values.
 package struct ObjectLineWriter {
-  /// Written bytes are passed on when there are more than this many.
+  /// Buffered bytes are passed on when there are more than this many.
   private static let flushSize = 1 << 18
 
   package typealias Sink = (RawSpan) throws -> Void
@@ -16,12 +16,12 @@ package struct ObjectLineWriter {
   private let onBlobFile: (@Sendable (Bool, Int) throws -> Void)?
   /// Sorted; nil writes every link alike.
   private let insideIDs: [ObjectID]?
-  /// Blobs that have a file: a bit each, because there may be millions.
+  /// Blobs with a file: a bit each, because there may be millions.
   private let writtenBlobs = SerialSet()
   private var shapes: [String: EntityShape] = [:]
   package var json = JSONWriter()
 
-  /// What an entity's lines contain, looked up once.
+  /// The content of an entity's lines, looked up once.
   private struct EntityShape {
     let attributes: [AttributeDescription]
     let relationships: [RelationshipDescription]
@@ -59,7 +59,7 @@ package struct ObjectLineWriter {
     try flushIfLarge(to: sink)
   }
 
-  /// The members of an object's JSON object, so that a caller may add others.
+  /// Writes the members of an object's JSON object, so that a caller may add others.
   package mutating func writeMembers<T: ObjectReading & ~Copyable>(
     _ object: ManagedObject, in transaction: borrowing T, to sink: Sink
   ) throws {
@@ -69,7 +69,7 @@ package struct ObjectLineWriter {
     json.beginObject()
     for attribute in shape.attributes {
       let value = try object.value(attribute.name)
-      // An absent attribute would get its default when it is loaded, so a nil that is not the default is written down.
+      // An absent attribute gets its default when it is loaded, so a nil that is not the default is written explicitly.
       if value == nil && !attribute.hasDefault { continue }
       json.key(attribute.name)
       try write(value, attribute, attribute.name, of: object.id, in: transaction, to: sink)
@@ -83,12 +83,12 @@ package struct ObjectLineWriter {
     json.endObject()
   }
 
-  /// Passes on what has been written, once it is much.
+  /// Passes on the buffered bytes if there are many.
   package mutating func flushIfLarge(to sink: Sink) throws {
     if json.bytes.count >= ObjectLineWriter.flushSize { try flush(to: sink) }
   }
 
-  /// Passes on what has been written.
+  /// Passes on the buffered bytes.
   package mutating func flush(to sink: Sink) throws {
     if json.bytes.isEmpty { return }
     try sink(json.bytes.span.bytes)

@@ -2,25 +2,25 @@ import Dispatch
 import KVCloneCore
 import Synchronization
 
-/// Lines that another thread reads and parses while the load inserts those before them.
+/// Lines that another thread reads and parses while the load inserts earlier ones.
 ///
-/// A few chunks wait at a time, so memory stays flat. The source is used by that thread alone, until it has ended.
+/// Buffers a few chunks, so memory stays flat. Only that thread uses the source until it has ended.
 final class ParsedLines {
-  /// Some lines in a row.
+  /// Consecutive lines.
   struct Chunk {
     /// Lines with their numbers.
     var lines: [(number: Int, line: ParsedLine)] = []
-    /// All bytes that were read from the source so far.
+    /// The number of bytes read from the source so far.
     var byteCount: UInt64 = 0
   }
 
-  /// What the two threads share.
+  /// The shared state of the two threads.
   private final class Channel: @unchecked Sendable {
     private struct State {
       var chunks: [Chunk] = []
       var failure: (any Error)?
       var isOver = false
-      /// Whether nobody takes chunks any more.
+      /// Whether the consumer has stopped.
       var isAbandoned = false
     }
 
@@ -33,11 +33,11 @@ final class ParsedLines {
     private let ended = DispatchSemaphore(value: 0)
 
     init() {
-      // Not by the initial value: a semaphore that has less at its end than at its begin is a trap.
+      // Not by the initial value: a semaphore that has less at its end than at its start traps.
       for _ in 0..<Self.capacity { free.signal() }
     }
 
-    /// Adds a chunk, and waits for room before. Returns false if nobody wants it.
+    /// Adds a chunk, after waiting for space. Returns false if the consumer has stopped.
     func put(_ chunk: consuming Chunk) -> Bool {
       free.wait()
       let chunk = UncheckedBox(chunk)
@@ -73,7 +73,7 @@ final class ParsedLines {
       return chunk.value
     }
 
-    /// Ends the other thread, and waits for that.
+    /// Stops the other thread, and waits for its end.
     func abandon() {
       state.withLock { $0.isAbandoned = true }
       free.signal()
@@ -87,7 +87,7 @@ final class ParsedLines {
     init(_ value: Value) { self.value = value }
   }
 
-  /// A chunk ends after so many lines, or so many bytes of text.
+  /// A chunk ends after this many lines, or a number of bytes.
   private static let lineLimit = 256
   private static let byteLimit = 128 << 10
 
@@ -101,8 +101,8 @@ final class ParsedLines {
   /// Reads lines while `body` runs.
   ///
   /// - Parameters:
-  ///   - reader: where the lines go on from an earlier call; it ends behind the last line that was read.
-  ///   - source: appends the next bytes of the text; it is called on another thread until this returns.
+  ///   - reader: the position to continue from; it ends behind the last line that was read.
+  ///   - source: appends the next bytes of the text; called on another thread until this returns.
   static func read<R>(
     _ reader: inout LineReader, from source: LineReader.Source, _ parser: LineParser,
     _ body: (ParsedLines) throws -> R
@@ -120,7 +120,7 @@ final class ParsedLines {
     }
   }
 
-  /// What the other thread does. It is used by one thread at a time.
+  /// The work of the other thread. Used by one thread at a time.
   private final class Work: @unchecked Sendable {
     private(set) var reader: LineReader
     private var source: LineReader.Source?
@@ -132,9 +132,9 @@ final class ParsedLines {
       self.parser = parser
     }
 
-    /// Reads and parses all lines, and forgets the source.
+    /// Reads and parses all lines, and releases the source.
     ///
-    /// - Returns: why the source failed, if it did.
+    /// - Returns: the error of the source, if it failed.
     func run(_ channel: Channel) -> (any Error)? {
       guard let source else { return nil }
       self.source = nil
@@ -152,7 +152,7 @@ final class ParsedLines {
             }
           }
         } catch {
-          // The lines before it come first.
+          // Earlier lines come first.
           failure = error
           hasMore = false
         }
@@ -178,6 +178,6 @@ final class ParsedLines {
     return chunk.lines[place - 1]
   }
 
-  /// All bytes that were read for the lines so far.
+  /// The number of bytes read for the lines so far.
   var byteCount: UInt64 { chunk.byteCount }
 }

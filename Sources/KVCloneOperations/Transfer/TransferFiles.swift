@@ -2,9 +2,9 @@ package import Foundation
 package import KVCloneCore
 import KVCloneLMDB
 
-/// Files beside an NDJSON file that hold attribute values: found by a path that came with the data, so never trusted.
+/// Files with attribute values next to an NDJSON file, at paths from the data, which are not trusted.
 package struct TransferFiles {
-  /// Bytes read or written at a time.
+  /// The number of bytes read or written at a time.
   static let chunkSize = 1 << 20
 
   let directory: String
@@ -12,7 +12,7 @@ package struct TransferFiles {
   /// A file that is open for reading.
   struct OpenFile {
     let handle: FileHandle
-    /// How many bytes it had when it was opened.
+    /// The size of the file when it was opened.
     let byteCount: UInt64
   }
 
@@ -42,10 +42,11 @@ package struct TransferFiles {
     }
   }
 
-  /// Hands the file's bytes to `body`, at most ``chunkSize`` at a time, and closes it.
+  /// Passes the file's bytes to `body`, at most ``chunkSize`` at a time, and closes it.
   ///
-  /// - Throws: ``TransferError/Kind/invalidFile`` where it cannot be read, or has other than the bytes it had when it was opened; and
-  ///   what `body` throws.
+  /// - Throws: ``TransferError/Kind/invalidFile`` if it cannot be read, or its size has changed since it was opened;
+  ///   and
+  ///   errors of `body`.
   static func read(_ file: OpenFile, _ body: (Data) throws -> Void) throws {
     defer { try? file.handle.close() }
     var byteCount: UInt64 = 0
@@ -59,7 +60,7 @@ package struct TransferFiles {
     }
   }
 
-  /// Opens a file that the caller names. Its name in errors is `name`.
+  /// Opens a file named by the caller. Its name in errors is `name`.
   package static func open(_ path: String, _ name: String) throws(TransferError) -> FileHandle {
     do {
       return FileHandle(fileDescriptor: try NamedFile.openToRead(path), closeOnDealloc: true)
@@ -72,8 +73,8 @@ package struct TransferFiles {
     }
   }
 
-  /// Whether an open file is a regular one: others (pipes, terminals, devices) may wait for another process at every read, so
-  /// none is read while a lock is held.
+  /// Whether an open file is a regular one: others (pipes, terminals, devices) may wait for another process at every
+  /// read, so none is read while a lock is held.
   ///
   /// - Throws: ``TransferError/Kind/invalidFile`` for directories.
   package static func isRegular(_ handle: FileHandle, _ name: String) throws(TransferError) -> Bool {
@@ -97,8 +98,8 @@ package struct TransferFiles {
     }
   }
 
-  /// Appends the next bytes of a pipe or a device, at most 64 KiB; false at the end. Unlike ``next(from:_:)``, which waits for a
-  /// whole chunk, it returns what there is.
+  /// Appends the next bytes of a pipe or a device, at most 64 KiB; returns false at the end. Unlike ``next(from:_:)``,
+  /// which waits for a whole chunk, it returns the available bytes.
   static func append(from handle: FileHandle, _ name: String, to buffer: inout [UInt8]) throws(TransferError) -> Bool {
     do throws(LMDBError) {
       return try FileSystem.read(handle.fileDescriptor, into: &buffer, upTo: 64 << 10)
@@ -107,7 +108,7 @@ package struct TransferFiles {
     }
   }
 
-  /// Refuses to replace a file that belongs to a store.
+  /// Rejects replacing a file that belongs to a store.
   private static func refuseStoreFile(_ path: String) throws(TransferError) {
     do throws(NamedFile.Refusal) {
       if try !NamedFile.belongsToStore(path) { return }
@@ -118,13 +119,13 @@ package struct TransferFiles {
     throw storeFile(path)
   }
 
-  /// Refuses a file to be written that belongs to a store or would lie in a store's directory, or whose directory does not exist.
+  /// Rejects an output file that belongs to a store or is in a store's directory, or whose directory does not exist.
   package static func requireWritable(_ path: String) throws {
     try refuseStoreFile(path)
     try storeErrors { () throws(LMDBError) in try OutputPath.requireFile(path) }
   }
 
-  /// Makes a directory for files, unless it is there; the directory above it must be.
+  /// Creates a directory for files, unless it exists; its parent must exist.
   ///
   /// - Parameter mode: the permission bits, reduced by the umask.
   /// - Throws: `invalidDestination`, `io` …
@@ -137,7 +138,7 @@ package struct TransferFiles {
       .invalidFile, "\(name) belongs to an open store and cannot be read or written here; choose another file")
   }
 
-  /// Creates the file `name` in the directory, readable by its owner only; an older file is replaced.
+  /// Creates the file `name` in the directory, readable by its owner only; replaces an existing file.
   func create(_ name: String) throws(TransferError) -> FileHandle {
     let path = "\(directory)/\(name)"
     let kind: FileSystem.Kind?
