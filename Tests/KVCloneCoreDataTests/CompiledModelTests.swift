@@ -198,7 +198,7 @@ struct CompiledModelTests {
       error?.description.hasSuffix("(--model-version, for a migration --to):\n  M 2\n  M") == true, "\(error as Any)")
   }
 
-  @Test("bundles that are not whole")
+  @Test("incomplete bundles")
   func damagedBundles() throws {
     let folder = try bundle(current: "M 9")
     let path = folder.path + "/M.momd"

@@ -69,7 +69,7 @@ struct CoreDataLayoutTests {
       relationships: relationships.map { RelationshipDescription($0.name, toMany: $0.to, inverse: $0.inverse) })
   }
 
-  @Test("two root entities whose names differ in capitals only do not have one table between them")
+  @Test("two root entities whose names differ only in case do not share a table")
   func oneTableForTwo() throws {
     let entities = ["Note", "NOTE"].map { EntityDescription(name: $0) }
     let refusal = Store(entities: entities, joins: [:]).refusal()
@@ -101,7 +101,7 @@ struct CoreDataLayoutTests {
   }
 
   /// As in a store of Core Data's: names of columns are unique among all tables.
-  @Test("a column whose name is taken has a count")
+  @Test("a column whose name is taken has a number appended")
   func takenNames() throws {
     let store = Store(
       entities: [
@@ -170,7 +170,7 @@ struct CoreDataLayoutTests {
     #expect(shared.refusal()?.property == "tags")
   }
 
-  @Test("many relationships of one name and their tables are told apart")
+  @Test("many relationships of one name and their tables are distinguished")
   func many() throws {
     let count = 150
     let entities =

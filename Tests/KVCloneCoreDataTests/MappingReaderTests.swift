@@ -123,8 +123,8 @@ struct MappingReaderTests {
     }
   }
 
-  @Test("an expression beside a set flag applies: to ignore it sets links to nil", arguments: ["0", "1", nil])
-  func expressionsBesideTheFlag(flag: String?) throws {
+  @Test("an expression next to a set flag applies: ignoring it would set links to nil", arguments: ["0", "1", nil])
+  func expressionsNextToTheFlag(flag: String?) throws {
     let data = base64(.function(.variable("manager"), MappingExpression.byMapping, [.text("A"), .variable("source")]))
     let values: KeyValuePairs<String, String> =
       flag.map { ["name": "b", "valueexpressiondata": data, "autogenerateexpression": $0] }

@@ -173,7 +173,7 @@ struct SQLiteHostileTests {
     }
   }
 
-  @Test("a page set tells old from new, wherever they are")
+  @Test("a page set distinguishes old from new pages, wherever they are")
   func pageSet() {
     var set = SQLitePageSet()
     for number in [1, 2, 63, 64, 65, 4_095, 4_096, 4_097, 1 << 32, .max] {
@@ -197,7 +197,7 @@ struct SQLiteHostileTests {
     }
   }
 
-  @Test("a number that is none is NULL, as SQLite has it")
+  @Test("a NaN is NULL, as in SQLite")
   func notANumber() throws {
     var writer = SQLiteWriter()
     writer.add(
@@ -206,7 +206,7 @@ struct SQLiteHostileTests {
     #expect(try SQLiteReaderTests.read(writer.bytes()).map { $0[2] } == [.null, .real(.infinity)])
   }
 
-  @Test("names that would tell a terminal something are no table's and no column's")
+  @Test("names with control characters are not accepted for tables and columns")
   func names() throws {
     var writer = SQLiteWriter()
     writer.add("T\u{1B}[2J", Self.sql, [])
@@ -280,7 +280,7 @@ struct SQLiteHostileTests {
 
   // MARK: Random
 
-  @Test("random rows are read as they were written; damage beside them changes nothing", arguments: SQLiteSeeds.seeds)
+  @Test("random rows are read as written; corruption elsewhere changes nothing", arguments: SQLiteSeeds.seeds)
   func randomValues(_ seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     for round in 0..<12 {
@@ -328,7 +328,7 @@ struct SQLiteHostileTests {
     }
   }
 
-  @Test("random damage ends in rows or a typed error", arguments: SQLiteSeeds.seeds)
+  @Test("random corruption ends in rows or a typed error", arguments: SQLiteSeeds.seeds)
   func random(_ seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     for round in 0..<300 {

@@ -188,7 +188,7 @@ struct SQLiteReaderTests {
 
   // MARK: Malformed
 
-  @Test("files that are none, or contradict themselves")
+  @Test("files of other formats, and inconsistent ones")
   func damaged() throws {
     let sound = Self.database("x")
     func kind(_ change: (inout [UInt8]) -> Void) -> SQLiteError.Kind? {

@@ -221,7 +221,7 @@ struct StoredModelTests {
     #expect(problem { archive in archive.text("none") } == .corrupted)
   }
 
-  @Test("reading a model ends when nobody wants it any more")
+  @Test("reading a model ends on cancellation")
   func cancelled() {
     for count in 0..<6 {
       var left = count

@@ -36,7 +36,7 @@ import Testing
     Issue.record("LMDB has no descriptor for meta pages")
   }
 
-  @Test func aMetaPageThatCannotBeWrittenIsTakenBackAndTheStoreGoesOn() throws {
+  @Test func aMetaPageThatCannotBeWrittenIsRevertedAndTheStoreContinues() throws {
     let environment = try store.create(["a", "b"])
     let tables = try (environment.table(named: "a"), environment.table(named: "b"))
     try put(environment, "x")

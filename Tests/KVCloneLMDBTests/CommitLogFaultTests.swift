@@ -149,7 +149,7 @@ import Testing
 
   /// A head that another process wrote has a copy of which this one does not know whether it is on the disk.
   @Test(.enabled(if: tracer != nil, "needs a C compiler (cc)"))
-  func aHeadIsWrittenWhenTheOtherCopyIsOnTheDiskWhoeverWroteIt() throws {
+  func aHeadIsWrittenOnceTheOtherCopyIsDurableFromAnyWriter() throws {
     let first = try Peer(
       store.path, ["log=0", "open", "commits=2", "wait", "commits=2", "close"], preload: Self.tracer)
     #expect(first.lines(6).last == "waiting")

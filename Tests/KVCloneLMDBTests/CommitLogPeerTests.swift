@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test(.enabled(if: Peer.canMount, "needs the right to mount"))
-  func whoMayNotWriteIsToldSo() throws {
+  func aReaderWithoutWritePermissionGetsAnError() throws {
     try store.prepare()
     let script = """
       mount --bind "$2" "$2"; mount -o remount,ro,bind "$2" "$2"
@@ -106,7 +106,7 @@ import Testing
     #expect(try numbers(store.open()) == Array(1...5))
   }
 
-  @Test(arguments: [false, true]) func whoGoesOnAfterAKilledOneHasAWholeStore(isLogging: Bool) throws {
+  @Test(arguments: [false, true]) func theProcessAfterAKilledOneHasACompleteStore(isLogging: Bool) throws {
     try store.prepare()
     let environment = try store.open(isLogging ? TemporaryStore.logging() : LMDBOptions())
     let peer = try Peer(store.path, ["log=0", "open", "commits=9", "wait"])

@@ -211,7 +211,7 @@ import Testing
     try expectRefused(twins[0].data, twins[1].log, "twin")
   }
 
-  @Test func anOlderFileBesideALogInUseIsRefused() throws {
+  @Test func anOlderFileNextToALogInUseIsRefused() throws {
     let moments = try Self.moments(seed: 21, steps: 60)
     let last = try #require(
       moments.last { ($0.text.head?.base ?? 0) > moments[3].commit && !$0.text.records.isEmpty })
@@ -227,7 +227,7 @@ import Testing
     }
   }
 
-  @Test func aNewerFileBesideALogInUseIsRefused() throws {
+  @Test func aNewerFileNextToALogInUseIsRefused() throws {
     let moments = try Self.moments(seed: 31, steps: 30)
     for (index, moment) in moments.enumerated() where moment.text.head != nil {
       for later in moments[(index + 1)...] where later.commit > moment.text.lastCommit + 1 {
@@ -291,7 +291,7 @@ import Testing
     Issue.record("no record")
   }
 
-  @Test func aDataFileThatIsEmptyOrShortIsRefusedBesideALog() throws {
+  @Test func anEmptyOrShortDataFileIsRefusedNextToALog() throws {
     let moments = try Self.moments(seed: 8, steps: 10)
     let last = try #require(moments.last)
     let empty = try TemporaryStore.found(data: [], log: last.log)

@@ -96,7 +96,7 @@ import Testing
   }
 
   @Test(.enabled(if: CommitFaultTests.shim != nil, "needs a C compiler (cc)"))
-  func aHeadThatMayNotBeOnTheDiskIsNotGoneOnFrom() throws {
+  func aHeadThatMayNotBeOnTheDiskIsNotContinued() throws {
     try store.prepare()
     let peer = try Peer(
       store.path, ["log=0", "open", "fault=10", "put=3", "fault=0", "put=3", "count", "die"],

@@ -98,7 +98,7 @@ import Testing
 
   /// It keeps nobody from anything, so it is let in without the lock, as at opening.
   @Test(.enabled(if: canSetImmutable, "needs the right to make files immutable"))
-  func whoOnlyReadsGoesOnBesideALogThatItMayNotLock() throws {
+  func aReaderContinuesWithALogThatItMayNotLock() throws {
     let environment = try store.create(["a"], TemporaryStore.logging())
     try put(environment, "x")
     environment.close()
@@ -168,7 +168,7 @@ import Testing
     #expect(try keys(copy.open()) == ["x", "z"])
   }
 
-  @Test func aFullLogBeginsAnew() throws {
+  @Test func aFullLogIsRestarted() throws {
     let environment = try store.create(["a"], TemporaryStore.logging())
     let limit = 8192 + 1_056_768
     var sequences: Set<UInt64> = []

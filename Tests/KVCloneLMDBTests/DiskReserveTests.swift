@@ -13,7 +13,7 @@ import Testing
 
   private func given(_ lock: WriterLockFile) -> Int { Int(kvclone_given_room(lock.descriptor)) }
 
-  @Test func roomIsKeptGivenUpAndTakenBack() throws {
+  @Test func spaceIsReservedReleasedAndReservedAgain() throws {
     let environment = try store.create()
     defer { environment.close() }
     let lock = try #require(environment.lockFile)

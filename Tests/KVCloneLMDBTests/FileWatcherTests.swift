@@ -7,7 +7,7 @@ import Testing
 /// Whether a file that is written is told of.
 @Suite("Watching a file") struct FileWatcherTests {
   @Test("by the kernel, and without its help", arguments: [false, true])
-  func writesAreTold(polls: Bool) async throws {
+  func writesAreReported(polls: Bool) async throws {
     let path = NSTemporaryDirectory() + "/kvclone-watch-\(UUID().uuidString)"
     try Data([1]).write(to: URL(fileURLWithPath: path))
     defer { try? FileManager.default.removeItem(atPath: path) }

@@ -137,7 +137,7 @@ import Testing
     #expect(try MapTestReader(opened).entries(table).isEmpty)
   }
 
-  @Test func leavesAllToLMDBWhereNobodyKnowsTheMap() throws {
+  @Test func leavesAllToLMDBIfTheMapIsUnknown() throws {
     let store = try TemporaryStore()
     try store.prepare()
     let environment = try store.open()

@@ -116,7 +116,7 @@ import Testing
   }
 
   /// Whoever may write the folder exchanges what was looked at: the file, or a folder on the way to it.
-  @Test func staysBelowADirectoryThatIsExchangedMeanwhile() throws {
+  @Test func staysBelowADirectoryThatIsReplacedConcurrently() throws {
     let manager = FileManager.default
     let root = store.root
     try Data("secret".utf8).write(to: URL(fileURLWithPath: root + "/secret"))

@@ -148,7 +148,7 @@ import Testing
 
   /// What a trial finds is hidden by other threads that allocate: then it is made again later, and nothing stays lost.
   @Test(.enabled(if: ProcessInfo.processInfo.environment["KVCLONE_SANITIZER"] == nil, "sanitizers count no bytes"))
-  func whatIsLostBesideOtherAllocationsIsFreedLater() throws {
+  func leaksHiddenByOtherAllocationsAreFreedLater() throws {
     let store = try TemporaryStore()
     try store.prepare()
     let peer = try Peer(store.path, ["open", "memory", "noise", "spills=20", "quiet", "spills=100", "memory"])

@@ -21,7 +21,7 @@ import Testing
     try transaction.commit()
   }
 
-  @Test func readsItsOwnWritesAndNobodyElseDoes() throws {
+  @Test func onlyTheTransactionReadsItsOwnWrites() throws {
     var writer = try environment.beginWrite()
     try writer.put(table, "k", "1")
     #expect(try writer.text(table, "k") == "1")

@@ -216,7 +216,7 @@ struct ModelValidationTests {
 
   // MARK: Fetch indexes
 
-  @Test func indexesThatNoStoreKeepsAreTold() {
+  @Test func ignoredIndexesAreReported() {
     func warnings(_ index: FetchIndexDescription) -> [ModelWarning.Kind]? {
       self.warnings(
         EntityDescription("A", indexes: [index]) {

@@ -109,7 +109,7 @@ struct RenameChainTests {
     #expect(ModelMatching(from: old, to: new, through: [circle]).entities.isEmpty)
   }
 
-  @Test("a relationship all of whose targets go is a new one, and not refused")
+  @Test("a relationship all of whose targets are removed is a new one, and not refused")
   func removedTargets() {
     let old = Self.model("1") {
       EntityDescription("Vehicle") { RelationshipDescription("events", toMany: "MaintenaceEvent", inverse: "vehicle") }

@@ -58,7 +58,7 @@ struct IncrementGoldenTests {
     #expect(record.isIncrement && record.isTooNew && record.ofStore == store && !store.isIncrement)
   }
 
-  @Test("what is not as it is drawn is refused")
+  @Test("other forms are rejected")
   func damage() throws {
     func refused(_ error: RecordError, _ change: (inout IncrementValue) -> Void) {
       var wrong = value

@@ -35,7 +35,7 @@ struct UTF8CheckTests {
     #expect(different.isEmpty, "\(different.prefix(5))")
   }
 
-  @Test("every scalar of Unicode is a text at every place beside eight bytes of ASCII")
+  @Test("every scalar of Unicode is a text at every place next to eight bytes of ASCII")
   func scalars() {
     var refused: [UInt32] = []
     for number in UInt32(0x80)...0x10_FFFF {

@@ -12,7 +12,7 @@ struct BenchCommandTests {
     try FileManager.default.contentsOfDirectory(atPath: scratch.path)
   }
 
-  @Test("every step in JSON, with what was done and how fast; nothing stays")
+  @Test("every step in JSON, with its work and speed; nothing stays")
   func json() throws {
     let scratch = try Scratch()
     let run = try scratch.run(Self.small + ["--json"])
@@ -80,7 +80,7 @@ struct BenchCommandTests {
     #expect(try scratch.succeed("info", "--json").json()["objects"] as? Int == 0)
   }
 
-  @Test("an interrupt ends it (130), and removes what it made")
+  @Test("an interrupt ends it (130), and removes its files")
   func interrupt() throws {
     let scratch = try Scratch()
     let process = scratch.process(["bench", "--objects", "2000", "--images", "0", "--rounds", "1000"])

@@ -4,7 +4,7 @@ import Testing
 /// `kvclone check` on stores that cannot be opened.
 @Suite("kvclone: check of damaged files")
 struct CheckCommandTests {
-  @Test("a file in any state is checked: exit 4, and one line per damage")
+  @Test("a file in any state is checked: exit 4, and one line per issue")
   func damagedFiles() throws {
     let scratch = try Scratch()
     try scratch.makeStore()

@@ -20,7 +20,7 @@ struct CloneCommandTests {
     return scratch
   }
 
-  @Test("a clone tells what it did")
+  @Test("a clone reports its result")
   func clone() throws {
     let scratch = try filled()
     let result = try scratch.succeed("clone", "Note/1", "--json").json()
@@ -73,7 +73,7 @@ struct CloneCommandTests {
     try scratch.succeed("check")
   }
 
-  @Test("clones remember what they come from, and a plan tells of the lock")
+  @Test("clones have provenance, and a plan estimates the lock duration")
   func provenance() throws {
     let scratch = try filled()
     #expect(try scratch.succeed("clone", "Note/1", "-n", "--json").json()["lockSeconds"] is Double)

@@ -27,7 +27,7 @@ struct CloneIntoCommandTests {
     try scratch.run(["-s", store, "info", "--json"]).json()["commit"] as? Int
   }
 
-  @Test("objects arrive in the other store; the store they come from stays as it was")
+  @Test("objects are cloned into the other store; the source store stays unchanged")
   func into() throws {
     let before = try commit(scratch.store)
     let plan = try scratch.tool("clone", "Note/1", "--into", other, "-n", "--json")
@@ -58,7 +58,7 @@ struct CloneIntoCommandTests {
     if code == 1 { #expect(try result.error()["kind"] as? String == "outsideObjectUnmatched") }
   }
 
-  @Test("the error names the option that decides about links to what is not cloned")
+  @Test("the error names the option that decides about links to outside objects")
   func errorNamesOption() throws {
     for arguments in [[], ["-n"], ["--outside", "refuse"]] {
       let run = try scratch.run(["-s", scratch.store, "clone", "Note/1", "--into", other] + arguments)

@@ -25,7 +25,7 @@ struct CloneSnapshotCommandTests {
     try store.createSnapshot(named: "before")
   }
 
-  @Test("what was deleted comes back")
+  @Test("deleted objects are restored")
   func deleted() throws {
     try scratch.succeed("delete", "Note/1", "Summary/1")
     #expect(try scratch.tool("clone", "Note/1").code == 1)
@@ -49,7 +49,7 @@ struct CloneSnapshotCommandTests {
     #expect(try scratch.succeed("clone", "Note/1", "--from-snapshot", "before").text == "Note/3\n")
   }
 
-  @Test("what stands in the way is told, and wrong usage")
+  @Test("obstacles are reported, and wrong usage")
   func refusals() throws {
     let missing = try scratch.tool("clone", "Note/1", "--from-snapshot", "nothing", "--json")
     #expect(missing.code == 1)

@@ -80,7 +80,7 @@ struct DashValueTests {
     #expect(try scratch.run(["--store", "-b.1", "check"]).code == 0)
   }
 
-  @Test("what looks like an option and is none stays wrong usage, and says how to write a value")
+  @Test("an unknown option is a usage error, which says how to write a value")
   func misspelt() throws {
     for arguments in [
       ["query", "T", "TRUEPREDICATE", "--limt", "3"], ["dump", "--blbos", "x"], ["backup", "-dest"], ["dump", "-x"],

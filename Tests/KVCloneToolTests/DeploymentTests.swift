@@ -39,7 +39,7 @@ struct DeploymentTests {
     try names(folder).filter { $0 != ".lock" }
   }
 
-  @Test("backups are made and kept, the newest is restored for a drill, and damage is told by the exit code")
+  @Test("backups are made and kept, the newest is restored for a drill, and the exit code reports corruption")
   func nightlyJobs() throws {
     let (scratch, backups) = try withBackups()
     // The names of backups and no backups: no file, and no store.
@@ -80,7 +80,7 @@ struct DeploymentTests {
     try handle.write(contentsOf: [bytes[place] ^ 1])
   }
 
-  @Test("a failed backup removes none, and wrong usage is told")
+  @Test("a failed backup removes none, and wrong usage is reported")
   func refusals() throws {
     let (scratch, backups) = try withBackups()
     #expect(try nightly(scratch, "backup", scratch.file("no"), backups, "1").code == 10)

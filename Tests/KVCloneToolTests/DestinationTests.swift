@@ -63,7 +63,7 @@ struct DestinationTests {
     #expect(try scratch.run(["restore", scratch.file("nothing"), "--to", scratch.file("new")]).code == 10)
   }
 
-  @Test("what is there is not replaced, unless it is a file for a file")
+  @Test("existing destinations are not replaced, unless it is a file for a file")
   func existing() throws {
     let manager = FileManager.default
     for (kind, arguments) in Self.commands(scratch, scratch.file("there")) {

@@ -95,7 +95,7 @@ struct EmptyDirectoryTests {
     #expect(try manager.contentsOfDirectory(atPath: scratch.store).isEmpty)
   }
 
-  @Test("one of two creations at once wins, and the store is whole")
+  @Test("one of two creations at once wins, and the store is complete")
   func race() throws {
     try makeDirectory(0o755)
     let processes = (0..<4).map { _ in

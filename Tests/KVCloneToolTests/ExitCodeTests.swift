@@ -33,7 +33,7 @@ struct ExitCodeTests {
     #expect(try scratch.run(["-s", scratch.file("salvaged"), "check"]).code == 0)
   }
 
-  @Test("11 and 130, and `info -v` tells who holds the write lock and since when")
+  @Test("11 and 130, and `info -v` shows the holder of the write lock and since when")
   func writer() throws {
     let scratch = try Scratch.filled(2)
     #expect(try scratch.succeed("info", "--verbose").text.contains("\nwriter      none\n"))
@@ -52,7 +52,7 @@ struct ExitCodeTests {
     try scratch.succeed("check")
   }
 
-  @Test("compact tells sizes before and after")
+  @Test("compact reports sizes before and after")
   func compact() throws {
     let scratch = try Scratch.filled(300)
     let blob = Data((0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })

@@ -65,7 +65,7 @@ struct ExportCommandTests {
     #expect(try scratch.succeed("export", scratch.file("g"), "--quiet").text.isEmpty)
   }
 
-  @Test("a snapshot is exported as it was")
+  @Test("a snapshot is exported unchanged")
   func snapshot() throws {
     let scratch = try filled()
     let before = try scratch.succeed("dump").text

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("kvclone: history and watch")
 struct HistoryCommandTests {
-  @Test("what was changed is listed after a token, and forgotten before one")
+  @Test("changes are listed after a token, and purged before one")
   func history() throws {
     let scratch = try Scratch()
     try scratch.makeStore()
@@ -62,7 +62,7 @@ struct HistoryCommandTests {
     #expect(try scratch.tool("watch").code == 1)
   }
 
-  @Test("watch tells of other processes' commits until it is interrupted")
+  @Test("watch prints other processes' commits until it is interrupted")
   func watch() throws {
     let scratch = try Scratch()
     try scratch.makeStore()

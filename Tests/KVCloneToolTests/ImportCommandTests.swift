@@ -75,7 +75,7 @@ struct ImportCommandTests {
     #expect(text.text.isEmpty && text.errors.isEmpty)
   }
 
-  @Test("broken rows: 1, or 3 with --skip-broken; nothing is left of what was refused")
+  @Test("broken rows: 1, or 3 with --skip-broken; nothing is left of a failed import")
   func broken() throws {
     let (scratch, path) = try place { fixture in
       fixture.rows["ZNOTE"]?.append((60, CoreDataFixture.note(2, ["ZPARENT": .integer(99)])))
@@ -98,7 +98,7 @@ struct ImportCommandTests {
   }
 
   /// An object without a required value is there, and stays what it is until the value is set.
-  @Test("what was kept although it breaks a rule: read, changed, cloned, dumped and loaded")
+  @Test("objects that violate a rule: read, changed, cloned, dumped and loaded")
   func kept() throws {
     let (scratch, path) = try place { fixture in
       fixture.rows["ZFOLDER"]?[2] = (9, CoreDataFixture.folder(nil, cover: nil))
@@ -189,7 +189,7 @@ struct ImportCommandTests {
     #expect(try other.code == 0 && other.json()["modelVersion"] as? String == "Fixture", "\(other.errors)")
   }
 
-  @Test("wrong usage, and databases that are none")
+  @Test("wrong usage, and files that are not databases")
   func usage() throws {
     let (scratch, path) = try place()
     #expect(try scratch.tool("import").code == 64)

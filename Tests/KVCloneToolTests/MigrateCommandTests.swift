@@ -120,7 +120,7 @@ struct MigrateCommandTests {
     #expect((error["message"] as? String)?.hasPrefix(mapping) == true, "\(run.errors)")
   }
 
-  @Test func lintTellsWhatAVersionWouldLose() throws {
+  @Test func lintReportsWhatAVersionWouldLose() throws {
     let scratch = try Scratch()
     func write(_ version: String, _ contents: String) throws {
       let folder = "Notes.xcdatamodeld/\(version).xcdatamodel"

@@ -190,7 +190,7 @@ struct MigratePathTests {
     #expect(try scratch.succeed("check", "--read-data", "--json").text.contains(#""ok":true"#))
   }
 
-  @Test func identifiersThatMatchNothingAndWhatIsRemovedAreTold() throws {
+  @Test func unmatchedIdentifiersAndRemovalsAreReported() throws {
     let scratch = try Scratch()
     func relationship(_ name: String, _ target: String, _ inverse: String, _ more: String) -> String {
       "<relationship name=\"\(name)\" optional=\"YES\" deletionRule=\"Nullify\" destinationEntity=\"\(target)\" "

@@ -40,7 +40,7 @@ struct ObjectCommandTests {
     #expect(try gone.error()["object"] as? String == "Note/1")
   }
 
-  @Test("defaults hold for what is not named, and null for what is")
+  @Test("defaults apply to omitted properties, and null sets nil")
   func defaults() throws {
     let scratch = try Scratch()
     try scratch.makeStore()
@@ -116,7 +116,7 @@ struct ObjectCommandTests {
     return try #require(object["relationships"] as? [String: Any])
   }
 
-  @Test("get with depth nests what is linked, each object once; URIs are names too")
+  @Test("get with depth nests linked objects, each once; URIs are names too")
   func depth() throws {
     let scratch = try Scratch()
     try scratch.makeStore()

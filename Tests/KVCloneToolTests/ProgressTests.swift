@@ -34,7 +34,7 @@ struct ProgressTests {
     try scratch.succeed("check")
   }
 
-  @Test("plain lines where there is no terminal, and none with --quiet or --no-progress")
+  @Test("plain lines without a terminal, and none with --quiet or --no-progress")
   func lines() throws {
     let scratch = try Scratch()
     try scratch.makeStore()

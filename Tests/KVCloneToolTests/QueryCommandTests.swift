@@ -25,7 +25,7 @@ struct QueryCommandTests {
       .map(String.init)
   }
 
-  @Test("objects are found by subqueries, counts, members and names, in the order that is asked for")
+  @Test("objects are found by subqueries, counts, members and names, in the requested order")
   func finds() throws {
     let scratch = try filled()
     #expect(
@@ -213,7 +213,7 @@ struct QueryCommandTests {
     #expect(try text("Note", "name == 'x'", "--select", "name", "--json") == "{\"objects\":[]}\n")
   }
 
-  @Test("groups, what has to hold for them, and equal results once")
+  @Test("groups, their predicate, and equal results once")
   func groups() throws {
     let scratch = try filled()
     func csv(_ arguments: String...) throws -> [String] {
@@ -232,7 +232,7 @@ struct QueryCommandTests {
     #expect(try csv("Item", "TRUEPREDICATE", "--select", "note", "--distinct", "--offset", "1") == ["Note/3"])
   }
 
-  @Test("values that cannot be asked for are refused")
+  @Test("unsupported values are rejected")
   func refusesValues() throws {
     let scratch = try filled()
     for (arguments, code, text) in [
@@ -255,7 +255,7 @@ struct QueryCommandTests {
     #expect(help.contains("--group-by") && help.contains("--having '$n > 10'"))
   }
 
-  @Test("what cannot be asked is refused, and the error names it")
+  @Test("unsupported queries are rejected, and the error names them")
   func refuses() throws {
     let scratch = try filled()
     for (arguments, code, text) in [

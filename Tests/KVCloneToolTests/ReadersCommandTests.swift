@@ -63,7 +63,7 @@ struct ReadersCommandTests {
     try scratch.succeed("check")
   }
 
-  @Test("a store that is not there, and one that is none")
+  @Test("a missing store, and a path that is not a store")
   func errors() throws {
     let scratch = try Scratch()
     #expect(try scratch.tool("readers").code == 10)

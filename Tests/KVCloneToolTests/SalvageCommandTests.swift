@@ -26,7 +26,7 @@ struct SalvageCommandTests {
     #expect(again.code == 1 && again.output.isEmpty, "\(again.errors)")
   }
 
-  @Test("a damaged record: exit 3, what was lost, and a sound store")
+  @Test("a corrupted record: exit 3, the losses, and a sound store")
   func damaged() throws {
     let scratch = try Scratch.filled()
     try damage(scratch) { bytes in
@@ -90,7 +90,7 @@ struct SalvageCommandTests {
       try FileManager.default.contentsOfDirectory(atPath: scratch.path).sorted() == ["Notes.xcdatamodeld", "store"])
   }
 
-  @Test("an interrupt ends it (130), and nothing is left; the damaged store is as it was")
+  @Test("an interrupt ends it (130), and nothing is left; the damaged store is unchanged")
   func interrupt() throws {
     let scratch = try Scratch.filled(1)
     // Large enough that a signal comes before the end.
@@ -128,7 +128,7 @@ struct SalvageCommandTests {
     #expect(try names() == ["Notes.xcdatamodeld", "new", "store"])
   }
 
-  @Test("repair leaves a sound store alone, refuses damaged objects, and without --yes tells only")
+  @Test("repair leaves a sound store unchanged, rejects corrupted objects, and only reports without --yes")
   func repair() throws {
     let scratch = try Scratch.filled()
     let commit = try scratch.succeed("info", "--json").json()["commit"] as? Int

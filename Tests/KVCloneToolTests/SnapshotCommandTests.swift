@@ -3,7 +3,7 @@ import Testing
 
 @Suite("kvclone: snapshots")
 struct SnapshotCommandTests {
-  @Test("made, listed, compared, gone back to, held and deleted")
+  @Test("created, listed, compared, rolled back to, held and deleted")
   func snapshots() throws {
     let scratch = try Scratch()
     try scratch.makeStore()

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What the tool reads and writes beside the store: standard input, and files that a user names.
-@Suite("Standard input and files beside the store")
+@Suite("Standard input and files next to the store")
 struct StandardInputTests {
   /// Runs the tool by a shell, which can do more to its descriptors; `$0` stands for the tool and the store.
   private func shell(_ scratch: Scratch, _ command: String) throws -> ToolRun {

@@ -98,7 +98,7 @@ struct StatCommandTests {
     #expect(buckets.contains { $0.labels["le"] == "262144" && $0.value == 1 })
   }
 
-  @Test("what nobody knows is left out of the Prometheus text, which has no NaN")
+  @Test("unknown values are omitted from the Prometheus text, which has no NaN")
   func unknownAge() throws {
     let scratch = try Scratch()
     try scratch.makeStore()
@@ -134,7 +134,7 @@ struct StatCommandTests {
     #expect(!text.contains("<script"))
   }
 
-  @Test("a file of metrics is for whoever the umask lets read it", arguments: [("022", 0o644), ("077", 0o600)])
+  @Test("a file of metrics has the permissions that the umask allows", arguments: [("022", 0o644), ("077", 0o600)])
   func mode(_ umask: String, _ mode: Int) throws {
     let scratch = try Scratch()
     try scratch.makeStore()
@@ -190,7 +190,7 @@ struct StatCommandTests {
     #expect(try scratch.succeed("stat", "--deep", "--json").json()["objects"] as? Int == 0)
   }
 
-  @Test("who holds the write lock is told by stat and readers")
+  @Test("stat and readers show the holder of the write lock")
   func writer() throws {
     let scratch = try Scratch()
     try scratch.makeStore()

@@ -18,7 +18,7 @@ struct StoreCommandTests {
     #expect(!FileManager.default.fileExists(atPath: scratch.file("other")))
   }
 
-  @Test("info tells all its facts")
+  @Test("info shows all its facts")
   func info() throws {
     let scratch = try Scratch()
     try scratch.makeStore()

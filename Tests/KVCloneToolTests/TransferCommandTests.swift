@@ -14,7 +14,7 @@ struct TransferCommandTests {
 
     """
 
-  @Test("what is dumped loads into an equal store, which dumps equal text")
+  @Test("a dump loads into an equal store, which dumps equal text")
   func roundTrip() throws {
     let scratch = try Scratch()
     try scratch.makeStore()
@@ -158,7 +158,7 @@ struct TransferCommandTests {
     #expect((try refused.error()["message"] as? String)?.contains("--batch") == true)
   }
 
-  @Test("--strict asks for a header of this model")
+  @Test("--strict requires a header of this model")
   func strict() throws {
     let scratch = try Scratch()
     try scratch.makeStore()
@@ -201,7 +201,7 @@ struct TransferCommandTests {
     #expect(try scratch.tool("load", input: wrongSize).code == 1)
   }
 
-  @Test("--from dumps what a clone would copy, ready to load beside it")
+  @Test("--from dumps what a clone would copy, ready to load next to it")
   func from() throws {
     let scratch = try Scratch()
     try scratch.makeStore()

@@ -45,7 +45,7 @@ struct UsageTests {
     }
   }
 
-  @Test("options that all commands have stand before or after the command, and the store may come from the environment")
+  @Test("global options are accepted before or after the command, and the store may come from the environment")
   func globalOptions() throws {
     let scratch = try Scratch()
     try scratch.makeStore()
@@ -80,7 +80,7 @@ struct UsageTests {
     }
   }
 
-  @Test("no colours where there is no terminal")
+  @Test("no colours without a terminal")
   func colours() throws {
     let scratch = try Scratch()
     try scratch.makeStore()

@@ -166,7 +166,7 @@ struct EditingContextTests {
   }
 
   @Test(arguments: MergePolicy.allCases)
-  func anObjectThatIsGoneDoesNotComeBack(_ policy: MergePolicy) throws {
+  func aDeletedObjectIsNotRestored(_ policy: MergePolicy) throws {
     let (notebook, _, item) = try filled()
     var context = EditingContext(notebook.store)
     try context.set(item.objectID.objectID, "name", "mine")

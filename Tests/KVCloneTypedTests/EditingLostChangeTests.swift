@@ -207,7 +207,7 @@ struct EditingLostChangeTests {
     try checked(store)
   }
 
-  @Test func overwritingDoesNotAskForATargetThatIsGone() throws {
+  @Test func overwritingDoesNotReadADeletedTarget() throws {
     let note = try note("n", items: 1)
     let item = try #require(try store.read { tx in try tx.members(note.items) }.first)
     try store.write { tx in

@@ -94,7 +94,7 @@ struct GeneratorNameTests {
     #expect(try compile([text]) == "")
   }
 
-  @Test func anEnumThatHidesATypeIsAnErrorOrIsToldFromIt() throws {
+  @Test func anEnumThatHidesATypeIsAnErrorOrDistinguishedFromIt() throws {
     func model(_ annotation: String, _ attribute: String = "a") -> ManagedObjectModel {
       ManagedObjectModel("M") {
         EntityDescription("E") {

@@ -30,7 +30,7 @@ struct BlobStagingPeerTests {
     _ = try store.stageBlob { writer in try writer.append(Data(count: 3000)) }
   }
 
-  @Test("a slow upload keeps nobody from writing, and is not swept as long as its process lives")
+  @Test("a slow upload does not block writers, and is not swept while its process lives")
   func slow() throws {
     let id = try store.insert("File")
     let peer = try PeerProcess("stage", [test.path, "9"])
@@ -71,7 +71,7 @@ struct BlobStagingPeerTests {
     try checked(store)
   }
 
-  @Test("what a killed process had under way is swept by the next upload, whose byte is another")
+  @Test("the uploads of a killed process are swept by the next upload, which uses another byte")
   func killedAndNext() throws {
     let peer = try stagingPeer(5)
     let own = try store.stageBlob { writer in try writer.append(Data(count: 3000)) }

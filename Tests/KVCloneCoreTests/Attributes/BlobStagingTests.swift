@@ -59,7 +59,7 @@ struct BlobStagingTests {
     try checked(store)
   }
 
-  @Test("a transaction that is given up leaves the data staged")
+  @Test("an aborted transaction leaves the data staged")
   func aborted() throws {
     let data = bytes(3 << 20)
     let id = try store.insert("File")
@@ -79,7 +79,7 @@ struct BlobStagingTests {
     try checked(store)
   }
 
-  @Test("used again, the bytes are shared and counted; after the last user they are gone")
+  @Test("a reused upload shares its bytes and counts references; the last release frees them")
   func usedAgain() throws {
     let data = bytes(2 << 20)
     let ids = try store.insert("File", count: 3)

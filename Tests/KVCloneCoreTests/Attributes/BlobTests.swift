@@ -41,7 +41,7 @@ struct BlobTests {
   static let chunk = FormatLimits.blobChunkLength
   static let sizes = [0, 1, 1023, 1024, 1025, chunk - 1, chunk, chunk + 1, 2 * chunk, 5 << 20]
 
-  @Test("values read back whole, and in pieces", arguments: sizes)
+  @Test("values are read completely, and in chunks", arguments: sizes)
   func roundTrip(_ size: Int) throws {
     let data = bytes(size)
     let id = try store.insert("File", ["data": .binary(data), "archive": .transformable(data)])
@@ -70,7 +70,7 @@ struct BlobTests {
     try checked(store)
   }
 
-  @Test("streams of any length and any pieces are stored like whole values", arguments: sizes, [1, 1000, 700_000])
+  @Test("streams of any length and chunk sizes are stored like complete values", arguments: sizes, [1, 1000, 700_000])
   func stream(_ size: Int, _ step: Int) throws {
     guard size / step < 10_000 else { return }
     let data = bytes(size, seed: 2)
@@ -124,7 +124,7 @@ struct BlobTests {
     try checked(store)
   }
 
-  @Test("replacing, clearing, deleting and giving up free what they should")
+  @Test("replacing, clearing, deleting and aborting free the right bytes")
   func lifetime() throws {
     let id = try store.insert("File", ["data": .binary(bytes(5000)), "archive": .transformable(bytes(3 << 20))])
     #expect(try store.blobCount() == 2)

@@ -7,9 +7,9 @@ import Testing
 @testable import KVCloneQuery
 
 /// Random changes of random graphs; after each transaction, every derived attribute is held against a slow evaluator.
-@Suite("Derived attributes against a slow evaluator")
+@Suite("Derived attributes compared with a slow evaluator")
 struct DerivedPropertyTests {
-  @Test("whatever changes, what is derived follows", arguments: PropertySeeds.seeds)
+  @Test("derived attributes follow every change", arguments: PropertySeeds.seeds)
   func random(_ seed: UInt64) throws {
     var run = try DerivedRun(seed: seed)
     for _ in 0..<60 { try run.transaction() }

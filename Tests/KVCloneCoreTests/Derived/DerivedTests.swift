@@ -141,7 +141,7 @@ struct DerivedTests {
     try other.store.expectDerived()
   }
 
-  @Test("a load computes what is derived, whatever the text says")
+  @Test("a load computes derived attributes, regardless of the text")
   func load() throws {
     _ = try store.load(
       text: #"{"id":"Album/1","attributes":{"title":"A","total":99,"photoCount":7}}"# + "\n"
@@ -193,7 +193,7 @@ struct DerivedTests {
     try store.expectDerived()
   }
 
-  @Test("check tells of derived attributes that are not what they are derived from")
+  @Test("check reports derived attributes that differ from their sources")
   func damage() throws {
     let (_, album, _) = try makeAlbum(sizes: [3, 4])
     var session = try store.writeSession(label: "plant")
@@ -275,7 +275,7 @@ struct DerivationModelTests {
     #expect(warnings.contains { $0.kind == .unusableDerivation } == isWrong)
   }
 
-  @Test("what is derived from itself is refused, by any number of steps")
+  @Test("cyclic derivations of any length are rejected")
   func cycles() throws {
     let direct = model(.string, "owner.derived")
     #expect(throws: ModelError.cyclicDerivation(entity: "A", property: "derived")) { try direct.validate() }
@@ -293,7 +293,7 @@ struct DerivationModelTests {
     expectError(.invalidModel) { _ = try TestStore(indirect) }
   }
 
-  @Test("lists of a sub-entity whose records have them in another place")
+  @Test("lists of a sub-entity whose records have them at another offset")
   func subentityLists() throws {
     let test = try TestStore(
       ManagedObjectModel("Lists") {

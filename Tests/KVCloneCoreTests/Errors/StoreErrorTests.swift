@@ -9,7 +9,7 @@ import Testing
 /// What a caller is told decides what it does: make room, repeat the write, or look first.
 @Suite struct StoreErrorTests {
   @Test(arguments: [ENOSPC, EDQUOT, EFBIG])
-  func noRoomIsToldAlikeWhereverItShows(code: Int32) {
+  func aFullMapIsTheSameErrorWhereverItOccurs(code: Int32) {
     #expect(LMDBError.isDiskFull(code))
     // The meta page, which is written last, has an error of its own.
     let error = StoreError(.commitFailed(outcome: .notCommitted, errno: code))
@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  @Test("what is said of an object names its own entity, where that is known, and not the root of the inheritance")
+  @Test("messages about an object contain its own entity, if known, and not the root of the inheritance")
   func entities() throws {
     let fixture = try CheckFixture()
     let (item, schema) = (fixture.items[3], fixture.store.schema)

@@ -8,7 +8,7 @@ import Testing
 /// Random transactions on a store and on plain dictionaries: what the history tells is how the dictionaries differ.
 ///
 /// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` repeats a failure, or looks for rarer ones.
-@Suite("The history against plain dictionaries")
+@Suite("History compared with plain dictionaries")
 struct HistoryPropertyTests {
   static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 1500
 

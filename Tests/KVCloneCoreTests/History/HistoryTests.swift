@@ -56,7 +56,7 @@ import Testing
     }
   }
 
-  @Test func everyKindOfChangeIsToldOnBothSides() throws {
+  @Test func everyKindOfChangeIsReportedOnBothSides() throws {
     let note = try store.insert("Note", ["name": .string("a")])
     #expect(try last() == ["+ Note/1"])
     let tag = try store.insert("Tag", relationships: ["notes": [note]])
@@ -90,7 +90,7 @@ import Testing
     try checked(store)
   }
 
-  @Test func aTransactionTellsWhatIsLeftOfIt() throws {
+  @Test func aTransactionReportsItsRemainingChanges() throws {
     let old = try store.insert("Note", ["name": .string("old")])
     let date = Date()
     try store.write { tx in
@@ -117,7 +117,7 @@ import Testing
     try checked(store)
   }
 
-  @Test func transactionsThatChangeNoObjectsAreNotTold() throws {
+  @Test func transactionsThatChangeNoObjectsAreNotReported() throws {
     let note = try store.insert("Note")
     let count = try store.history().count
     _ = try store.stageBlob { writer in try writer.append(Data(count: 100)) }

@@ -148,7 +148,7 @@ struct DeleteTests {
     try checked(store)
   }
 
-  @Test("an object whose required partner is deleted is checked, at commit")
+  @Test("a commit validates an object whose required partner is deleted")
   func requiredPartner() throws {
     let photo = try store.insert("Photo")
     let album = try store.insert("Album", relationships: ["cover": [photo]])
@@ -158,7 +158,7 @@ struct DeleteTests {
     try checked(store)
   }
 
-  @Test("deleting what is not there, twice, or nothing")
+  @Test("deleting missing objects, twice, or nothing")
   func edges() throws {
     let photos = try store.insert("Photo", count: 2)
     #expect(try store.delete([]) == 0)

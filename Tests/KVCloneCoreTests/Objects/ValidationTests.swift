@@ -116,7 +116,7 @@ struct ValidationTests {
     try checked(store)
   }
 
-  @Test("required attributes and relationships, and numbers of members: all that is wrong is told at once")
+  @Test("required attributes and relationships, and numbers of members: all issues are reported at once")
   func collected() throws {
     let bounded = try store.insert("Bounded", count: 4)
     let issues = expectIssues {
@@ -140,7 +140,7 @@ struct ValidationTests {
     try checked(store)
   }
 
-  @Test("each issue names its object, and the error tells the first and how many more")
+  @Test("each issue names its object, and the error contains the first and the number of further ones")
   func messages() throws {
     do {
       try store.write { tx in

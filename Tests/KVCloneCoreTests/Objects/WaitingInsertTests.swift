@@ -45,7 +45,7 @@ struct WaitingInsertTests {
     try checked(store)
   }
 
-  @Test("links that wait, those of clones and later ones stand in a list in the order of ids", arguments: [1, 20, 200])
+  @Test("deferred links, those of clones and later ones are in a list in the order of ids", arguments: [1, 20, 200])
   func cloneBetween(_ count: Int) throws {
     let tag = try store.insert("Tag")
     let source = try store.insert("Box", relationships: ["tags": [tag]])
@@ -61,7 +61,7 @@ struct WaitingInsertTests {
     try checked(store)
   }
 
-  @Test("a clone is refused for a value of an object whose index entry waits")
+  @Test("a clone is rejected for a value of an object whose index entry is deferred")
   func cloneOfUnique() throws {
     #expect(throws: CloneError.self) {
       try store.write { tx in
@@ -106,7 +106,7 @@ struct WaitingInsertTests {
     try checked(store)
   }
 
-  @Test("a commit validates stored objects whose lists have grown by links that waited")
+  @Test("a commit validates stored objects whose lists have grown by deferred links")
   func validation() throws {
     let shelf = try store.insert("Shelf")
     #expect(

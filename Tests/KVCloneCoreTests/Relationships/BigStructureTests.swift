@@ -67,7 +67,7 @@ struct BigStructureTests {
     var all: [ObjectID]
   }
 
-  @Test("an ordered list equals an array, an inverse list a set, after operations anywhere, kept or given up")
+  @Test("an ordered list equals an array, an inverse list a set, after operations anywhere, committed or aborted")
   func lists() throws {
     let seed = UInt64.random(in: 0 ... .max)
     var random = SeededGenerator(seed: seed)

@@ -65,7 +65,7 @@ struct RelationshipTests {
     try checked(store)
   }
 
-  @Test("one-to-one: previous partners on both sides let go")
+  @Test("one-to-one: previous partners on both sides are unlinked")
   func oneToOne() throws {
     let people = try store.insert("Person", count: 2)
     let desks = try store.insert("Desk", count: 2)

@@ -174,7 +174,7 @@ struct AttributeStorageTests {
     try checked(store)
   }
 
-  @Test("values are made to fit where nothing is lost")
+  @Test("values are converted if nothing is lost")
   func conversions() throws {
     let id = try store.insert("Everything", ["double": 1, "float": 0.1, "decimal": 0.1, "i16": 2.0, "boolean": 1])
     #expect(try store.value(id, "double") == 1.0)
@@ -204,7 +204,7 @@ struct AttributeStorageTests {
     try checked(store)
   }
 
-  @Test("defaults fill what is not named, and nil can be given instead")
+  @Test("defaults apply to omitted values, and nil can be passed instead")
   func defaults() throws {
     let id = try store.insert("Defaults")
     let object = try store.object(id)
@@ -241,7 +241,7 @@ struct AttributeStorageTests {
     try checked(store)
   }
 
-  @Test("derived attributes are read, and set by nobody")
+  @Test("derived attributes are read-only")
   func derived() throws {
     let id = try store.insert("Everything", ["i16": 1])
     #expect(try store.value(id, "sum") == nil)

@@ -7,7 +7,7 @@ import Testing
 /// Properties by name, as every read of an attribute looks for them.
 @Suite("Object properties by name")
 struct PropertyNameTests {
-  @Test("names of all lengths are told apart, whatever they have in common")
+  @Test("names of all lengths are distinguished, whatever they have in common")
   func table() {
     var random = SeededGenerator(seed: 5)
     for _ in 0..<50 {

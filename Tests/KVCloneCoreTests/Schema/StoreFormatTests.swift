@@ -96,7 +96,7 @@ struct StoreFormatTests {
     #expect(try !store.check().issues.isEmpty)
   }
 
-  @Test("damage is a typed error of every reader and every change, and never a trap")
+  @Test("corruption is a typed error of every read and every change, and never a trap")
   func damagedRecord() throws {
     let table = try #require(store.schema.tables.objects[ids[0].rootCode])
     let (key, value) = try store.rows(table)[5]

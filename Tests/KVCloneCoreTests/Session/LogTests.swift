@@ -143,7 +143,7 @@ struct LogTests {
     expectNothing(telling: [])
   }
 
-  @Test("a migration, by itself at an opening and called for")
+  @Test("a migration, automatic at opening and explicit")
   func migration() throws {
     var migrating = options()
     migrating.automaticMigration = MigrationOptions()
@@ -186,7 +186,7 @@ struct LogTests {
     expectNothing(telling: ["indexes could not be built", "were not computed", "could not be computed"])
   }
 
-  @Test("staged data that cannot be swept, in a name that is none")
+  @Test("staged data that cannot be swept, under an invalid name")
   func staging() throws {
     let metadata = test.store.schema.tables.metadata
     let bytes = Array(Self.marker.utf8)

@@ -87,7 +87,7 @@ import Testing
   }
 
   /// Who opens a store that is larger than its limit already can make it smaller, and change it.
-  @Test func aStoreAboveItsLimitGoesOn() throws {
+  @Test func aStoreAboveItsLimitContinues() throws {
     let test = try TestStore(CheckFixture.model)
     let ids = try test.store.insert("Item", count: 10)
     try test.reopen(options: Self.limited(objects: 3, bytes: 4096))

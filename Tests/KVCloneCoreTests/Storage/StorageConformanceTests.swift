@@ -91,7 +91,7 @@ struct StorageConformanceTests {
     try fixture.expectSoundPages()
   }
 
-  @Test("delete says whether there was such a key", arguments: StorageKind.allCases)
+  @Test("delete returns whether the key existed", arguments: StorageKind.allCases)
   func deletes(kind: StorageKind) throws {
     let fixture = try StorageFixture(kind)
     try fixture.write { tx in

@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 
 /// Every engine does what a dictionary does, in all orders of changes, commits, aborts and reopening.
-@Suite("Engines against a dictionary", .serialized)
+@Suite("Engines compared with a dictionary", .serialized)
 struct StoragePropertyTests {
   typealias Model = [[UInt8]: [UInt8]]
 

@@ -46,7 +46,7 @@ final class StorageRoomTests {
     try? FileManager.default.removeItem(atPath: root)
   }
 
-  @Test("a clone of its own that meets the map's end is run once more, with a larger map")
+  @Test("a clone in its own transaction that fills the map is retried with a larger map")
   func again() throws {
     let folder = try fill()
     let mapSize = try environment.info().mapSize
@@ -54,7 +54,7 @@ final class StorageRoomTests {
     #expect(try environment.info().mapSize == 2 * mapSize)
   }
 
-  @Test("whichever call meets the map's end, clones, a staged upload and what is done with snapshots get there")
+  @Test("whichever call fills the map, clones, a staged upload and snapshot operations succeed")
   func anyCall() throws {
     let folder = try store.insert("Folder", ["name": "f"])
     try store.setMembers(folder, "items", try store.insert("Item", count: 20))
@@ -171,7 +171,7 @@ final class StorageRoomTests {
     try expectSound()
   }
 
-  @Test("a large value that cannot fit is refused before its first byte, and fits the next time")
+  @Test("a blob that cannot fit is rejected before its first byte, and fits the next time")
   func largeValue() throws {
     let item = try store.insert("Item")
     let data = Data(count: 40 * Self.mebibyte)
@@ -222,7 +222,7 @@ final class StorageRoomTests {
     try expectSound()
   }
 
-  @Test("a transaction that is open when its store is closed goes on, with large values and clones")
+  @Test("a transaction that is open when its store is closed continues, with blobs and clones")
   func closing() throws {
     let item = try store.insert("Item")
     let data = Data(count: 2 * Self.mebibyte)
@@ -240,7 +240,7 @@ final class StorageRoomTests {
     #expect(try again.data(item, "data") == data)
   }
 
-  @Test("a large value needs no reader's slot")
+  @Test("a blob needs no reader slot")
   func readers() throws {
     var options = StoreOptions()
     options.maximumReaders = 3
@@ -279,7 +279,7 @@ final class StorageRoomTests {
     try expectSound()
   }
 
-  @Test("clones and deletes in turn, one right after the other, use the same pages again")
+  @Test("alternating clones and deletes reuse the same pages")
   func rounds() throws {
     let folder = try fill()
     var pageCounts: [Int] = []

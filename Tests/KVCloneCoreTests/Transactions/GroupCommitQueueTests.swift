@@ -231,7 +231,7 @@ struct GroupCommitQueueTests {
     #expect(authors == Set((0..<30).map(String.init)))
   }
 
-  @Test("a write inside a write is refused, and the group goes on")
+  @Test("a nested write is rejected, and the group continues")
   func nested() async throws {
     let fixture = try GroupCommitFixture()
     let results = try await fixture.waiting(6) { store, number in

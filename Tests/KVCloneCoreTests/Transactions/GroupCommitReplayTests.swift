@@ -12,7 +12,7 @@ import Testing
 ///
 /// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=2000` repeats a failure, or does more writes. Which writes share a commit is not
 /// in a seed.
-@Suite("Group commit against single commits")
+@Suite("Group commit compared with single commits")
 struct GroupCommitReplayTests {
   private static let count = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 120
 

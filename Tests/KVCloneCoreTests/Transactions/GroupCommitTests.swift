@@ -148,7 +148,7 @@ struct GroupCommitTests {
     #expect(results.errors.isEmpty)
   }
 
-  @Test("a write that changes nothing is no commit, and one that rolls all back is none either")
+  @Test("a write that changes nothing is no commit, nor is one that rolls everything back")
   func nothing() async throws {
     let fixture = try GroupCommitFixture()
     let results = try await fixture.waiting(9) { store, number in

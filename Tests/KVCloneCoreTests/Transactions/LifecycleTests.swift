@@ -106,7 +106,7 @@ struct LifecycleTests {
     #expect(try store.info().objectCount == 0)
   }
 
-  @Test("willSave may change any object, and is asked again until nothing changes")
+  @Test("willSave may change any object, and runs again until nothing changes")
   func willSave() throws {
     let calls = self.calls
     try register("File") {
@@ -140,7 +140,7 @@ struct LifecycleTests {
     try checked(store)
   }
 
-  @Test("validation hooks refuse inserts, updates and deletes, and the commit tells all of it")
+  @Test("validation hooks reject inserts, updates and deletes, and the commit reports all of them")
   func validate() throws {
     try register("Base") {
       $0.validateForInsert = { tx, id in

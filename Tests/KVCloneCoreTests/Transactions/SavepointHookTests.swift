@@ -25,7 +25,7 @@ struct SavepointHookTests {
     try store.register(hooks, for: entity)
   }
 
-  @Test("hooks of a commit are called for what is left only")
+  @Test("hooks of a commit run only for the remaining changes")
   func whatIsLeft() throws {
     let calls = ContractBox<[String]>([])
     try register("Marker") {

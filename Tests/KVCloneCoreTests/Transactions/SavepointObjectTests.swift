@@ -8,7 +8,7 @@ import Testing
 @testable import KVCloneQuery
 
 /// What a savepoint that is rolled back leaves of objects, links, indexes, large and computed values, and of the history.
-@Suite("Savepoints: what is rolled back")
+@Suite("Savepoints: rolled-back changes")
 struct SavepointObjectTests {
   let test: TestStore
   let made: SavepointFixture
@@ -280,7 +280,7 @@ struct SavepointObjectTests {
 
   // MARK: Large values
 
-  @Test("large values that were set, replaced, shared, streamed and removed")
+  @Test("blobs that were set, replaced, shared, streamed and removed")
   func blobs() throws {
     try expectUndone { tx in
       try tx.set(made.other, "cover", SavepointFixture.bytes(3, count: 3 << 20))
@@ -304,7 +304,7 @@ struct SavepointObjectTests {
     try checked(store)
   }
 
-  @Test("a large value that the transaction wrote before the savepoint, which replaces it")
+  @Test("a blob that the transaction wrote before the savepoint, which replaces it")
   func ownBlobs() throws {
     try store.write { tx in
       try tx.set(made.other, "cover", SavepointFixture.bytes(3))
@@ -322,7 +322,7 @@ struct SavepointObjectTests {
     try checked(store)
   }
 
-  @Test("a staged upload is usable after a rollback, in the same transaction and in later ones, and once more")
+  @Test("a staged upload is usable after a rollback, in the same transaction and in later ones, and again")
   func stagedBlobs() throws {
     let data = Data((0..<3 << 20).map { UInt8(truncatingIfNeeded: $0 / 7) })
     let staged = try store.stageBlob { writer in try writer.append(data) }
@@ -371,7 +371,7 @@ struct SavepointObjectTests {
 
   // MARK: Computed and passing values
 
-  @Test("derived attributes and counts are computed from what is left")
+  @Test("derived attributes and counts are computed from the remaining changes")
   func derived() throws {
     let sum = AttributeValue.integer(Int64((0..<30).reduce(0, +)))
     try expectUndone { tx in
@@ -427,7 +427,7 @@ struct SavepointObjectTests {
 
   // MARK: The history
 
-  @Test("the history tells what was kept, and nothing of what was rolled back")
+  @Test("the history contains what was kept, and nothing that was rolled back")
   func history() throws {
     let (kept, last) = try store.write { tx in
       tx.author = "importer"
@@ -455,7 +455,7 @@ struct SavepointObjectTests {
     try checked(store)
   }
 
-  @Test("a property that was changed before the savepoint is told, also where the savepoint changed it again")
+  @Test("a property that was changed before the savepoint is in the history, also if the savepoint changed it again")
   func historyOfChangedTwice() throws {
     try store.write { tx in
       try tx.set(made.album, "tick", 1)

@@ -62,7 +62,7 @@ struct SavepointTests {
     try checked(store)
   }
 
-  @Test("the error of the body comes through, and what was changed before and after the savepoint is committed")
+  @Test("the error of the body is passed on, and changes before and after the savepoint are committed")
   func rolledBack() throws {
     let album = made.album
     try store.write { tx in
@@ -262,7 +262,7 @@ struct SavepointTests {
 
   // MARK: Failures
 
-  @Test("a change that fails half way makes the savepoint fail, and the transaction goes on")
+  @Test("a change that fails half way makes the savepoint fail, and the transaction continues")
   func failedChange() throws {
     let blobs = try store.blobCount()
     try store.write { tx in
@@ -405,7 +405,7 @@ struct SavepointTests {
     try checked(store)
   }
 
-  @Test("a uniqueness conflict that was rolled back is none, and one that the rollback brings back is one")
+  @Test("a rolled-back uniqueness conflict does not count, and one that the rollback restores does")
   func conflict() throws {
     let (first, second) = (made.photos[0], made.photos[1])
     try store.write { tx in
@@ -435,7 +435,7 @@ struct SavepointTests {
     try checked(store)
   }
 
-  @Test("merge policies see what is left", arguments: MergePolicy.allCases.filter { $0 != .error })
+  @Test("merge policies see the remaining changes", arguments: MergePolicy.allCases.filter { $0 != .error })
   func mergePolicies(_ policy: MergePolicy) throws {
     let count = try store.objects("Photo").count
     let first = made.photos[0]

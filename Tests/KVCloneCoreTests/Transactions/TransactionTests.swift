@@ -105,7 +105,7 @@ struct StoreTransactionTests {
     #expect(try store.object(second).commit == 3)
   }
 
-  @Test("a write inside a write of the same thread is refused, and the outer one goes on")
+  @Test("a nested write of the same thread is rejected, and the outer one continues")
   func nested() throws {
     let id = try store.write { tx in
       let id = try tx.insert("Counter")
@@ -200,7 +200,7 @@ struct StoreTransactionTests {
     try checked(store)
   }
 
-  @Test("saving writes what was set, and nothing else")
+  @Test("saving writes only the values that were set")
   func save() throws {
     let id = try store.insert("Counter", ["value": 1])
     var object = try store.object(id)
@@ -311,8 +311,8 @@ struct ConcurrencyTests {
 
   /// The writer moves amounts between counters, so that the sum never changes; it also inserts and deletes pairs. A
   /// reader that saw parts of two states would see another sum, or one of a pair.
-  @Test("readers on several threads see whole states beside a writer")
-  func readersBesideWriter() throws {
+  @Test("readers on several threads see consistent states next to a writer")
+  func readersNextToAWriter() throws {
     let test = try TestStore(counterModel)
     let store = test.store
     let ids = try store.write { tx in

@@ -41,7 +41,7 @@ private let graphModel = ManagedObjectModel("Dots and what is theirs") {
 
 /// Random transactions whose conflicts a policy settles, with everything that goes, stays and follows, against the same rules
 /// on dictionaries.
-@Suite("Uniqueness conflicts in graphs against plain dictionaries")
+@Suite("Uniqueness conflicts in graphs compared with plain dictionaries")
 struct UniquenessConflictGraphTests {
   @Test("random transactions", arguments: MergePolicy.allCases, PropertySeeds.seeds)
   func random(_ policy: MergePolicy, _ seed: UInt64) throws {

@@ -51,7 +51,7 @@ struct UniquenessConflictLossTests {
     return things
   }
 
-  @Test("what was taken over does not cascade from the new object that goes", arguments: merging)
+  @Test("merged links do not cascade from the new object that is replaced", arguments: merging)
   func takenFromNew(_ policy: MergePolicy) throws {
     let stored = try store.insert("Place", ["code": 1])
     let things = try store.merge(policy) { tx in
@@ -172,7 +172,7 @@ struct UniquenessConflictLossTests {
     try checked(store)
   }
 
-  @Test("an object that was returned to what is stored returns again, once it has taken over what another holds")
+  @Test("an object that was reverted to its stored state is reverted again after merging another object's values")
   func returnsTwice() throws {
     let ids = try store.write { tx in
       [
@@ -192,7 +192,7 @@ struct UniquenessConflictLossTests {
     try checked(store)
   }
 
-  @Test("settling at once goes on until nothing is left")
+  @Test("immediate resolution continues until no conflict is left")
   func atOnce() throws {
     let ids = try (1...4).map { try store.insert("Place", ["code": .integer($0)]) }
     try store.merge(.rollback) { tx in

@@ -17,7 +17,7 @@ private let dotModel = ManagedObjectModel("Dots") {
 }
 
 /// Random transactions whose conflicts a policy settles, against the same rules on dictionaries.
-@Suite("Uniqueness conflicts against plain dictionaries")
+@Suite("Uniqueness conflicts compared with plain dictionaries")
 struct UniquenessConflictPropertyTests {
   @Test("random transactions", arguments: MergePolicy.allCases, PropertySeeds.seeds)
   func random(_ policy: MergePolicy, _ seed: UInt64) throws {

@@ -189,7 +189,7 @@ struct UniquenessConflictTests {
     try checked(store)
   }
 
-  @Test("what was stored is let go, not deleted, where a new object gives way")
+  @Test("stored targets are unlinked, not deleted, if a new object is replaced")
   func cascades() throws {
     let person = try stored(1)
     let note = try #require(try store.members(person, "notes").first)
@@ -253,7 +253,7 @@ struct UniquenessConflictTests {
     try checked(store)
   }
 
-  @Test("a batch inserts what is new and updates what is there, and answers the ids that there are then")
+  @Test("a batch inserts new objects and updates existing ones, and returns the ids that exist afterwards")
   func upsert() throws {
     let there = try store.insert("Word", ["text": "b", "uses": 1])
     let texts = ["a", "b", "c", "A", "B"]
@@ -272,7 +272,7 @@ struct UniquenessConflictTests {
     try checked(store)
   }
 
-  @Test("settling at once tells who has the place of those that went, and a context's save too")
+  @Test("immediate resolution reports the replacements, and so does a context's save")
   func replacements() throws {
     let stored = try store.insert("Pilot", ["code": 1])
     let second = try store.insert("Pilot", ["code": 2, "license": "b"])
@@ -313,7 +313,7 @@ struct UniquenessConflictTests {
     #expect(try await store.read { tx in try tx.value(person, "name") } == "x")
   }
 
-  @Test("hooks are asked about the one that stays, and the history tells of it alone")
+  @Test("hooks run for the object that remains, and the history contains it alone")
   func hooks() throws {
     let person = try store.insert("Person", ["code": 1])
     try store.setTracksHistory(true)

@@ -169,7 +169,7 @@ struct ExactSumTests {
     #expect(halves.average(1)?.description == "24691357802469135780246913578024691355")
   }
 
-  @Test("an average of whole numbers is rounded once")
+  @Test("an average of integers is rounded once")
   func averageIsRoundedOnce() {
     var average = QueryAggregate(.avg)
     for number: Int64 in [1, 2, 2] { average.add(.integer(number)) }
@@ -180,7 +180,7 @@ struct ExactSumTests {
     #expect(value == 5.0 / 3.0)
   }
 
-  @Test("whole numbers: sums and averages are those of 128 bits")
+  @Test("integers: sums and averages have 128 bits")
   func wholes() {
     let seed = UInt64.random(in: 0 ... .max)
     var generator = SeededGenerator(seed: seed)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Regular expressions")
 struct TextPatternsTests {
-  @Test("the whole text has to match, again and again; a pattern that cannot be read answers nothing")
+  @Test("the complete text has to match, repeatedly; an invalid pattern matches nothing")
   func matching() {
     var patterns = TextPatterns()
     for _ in 0..<2 {
@@ -31,7 +31,7 @@ struct TextPatternsTests {
     #expect(answers == [.mismatch, .match])
   }
 
-  @Test("a rule of the model that nobody can wait for is an issue, and the transaction ends")
+  @Test("a rule of the model that takes too long is an issue, and the transaction ends")
   func endlessRule() throws {
     let model = ManagedObjectModel("M") {
       EntityDescription("Note") { AttributeDescription("title", .string, regularExpression: "(a+)+b") }

@@ -62,7 +62,7 @@ struct BackupFaultTests {
     #expect(try !FileSystem.exists(root + "/restored"))
   }
 
-  @Test("a value that is damaged is in no backup, and what else is wrong only where nobody looks")
+  @Test("no verified backup has a corrupted value; full verification finds other problems, too")
   func damagedValue() throws {
     let fixture = try CheckFixture()
     let root = fixture.files.root
@@ -87,7 +87,7 @@ struct BackupFaultTests {
   }
 
   /// LMDB takes the page by its number alone and goes on; the copy would have been of the commit before.
-  @Test("an open store whose newest meta page is damaged is not backed up without its last commit")
+  @Test("an open store whose newest meta page is corrupted is not backed up without its last commit")
   func damagedMetaPage() throws {
     let fixture = try BackupFixture()
     let data = try #require(FileHandle(forUpdatingAtPath: fixture.test.path + "/data.mdb"))
@@ -108,7 +108,7 @@ struct BackupFaultTests {
     try fixture.store.backup(to: fixture.root + "/b")
   }
 
-  @Test("a large value without one of its pieces is in no backup")
+  @Test("a blob with a missing chunk is in no backup")
   func lostPiece() throws {
     let fixture = try CheckFixture()
     let root = fixture.files.root
@@ -133,7 +133,7 @@ struct BackupFaultTests {
     #expect(try fixture.names() == ["b", "link"])
   }
 
-  @Test("a full disk is told before it is full, and nothing is left", .enabled(if: MountedPeer.canMount))
+  @Test("a full disk is detected before it is full, and nothing is left", .enabled(if: MountedPeer.canMount))
   func fullDisk() throws {
     let lines = try MountedPeer.script(
       """

@@ -78,7 +78,7 @@ final class BackupFixture {
 
 @Suite("Backups")
 struct BackupTests {
-  @Test("a backup is the store, restored or where it is", arguments: [false, true])
+  @Test("a backup equals the store, restored or in place", arguments: [false, true])
   func roundTrip(usesCommitLog: Bool) throws {
     var options = StoreOptions()
     options.journalMode = usesCommitLog ? .writeAheadLog : .copyOnWrite
@@ -127,7 +127,7 @@ struct BackupTests {
     #expect(try store.check().isClean)
   }
 
-  @Test("no byte of what was deleted is in it, and the file is not longer")
+  @Test("a backup has no byte of deleted data, and the file is not longer")
   func deletedBytes() throws {
     let fixture = try BackupFixture()
     // Texts have bytes of their own in index keys.
@@ -186,7 +186,7 @@ struct BackupTests {
     #expect(try store.check().isClean)
   }
 
-  @Test("what stands at the destination is left alone")
+  @Test("an existing destination is left unchanged")
   func destination() throws {
     let fixture = try BackupFixture()
     let manager = FileManager.default
@@ -242,7 +242,7 @@ struct BackupTests {
     #expect(try store.check().isClean)
   }
 
-  @Test("progress goes from 0 to the whole, phase by phase")
+  @Test("progress goes from 0 to the total, phase by phase")
   func progress() throws {
     let fixture = try BackupFixture()
     let seen = Mutex<[OperationProgress]>([])

@@ -31,7 +31,7 @@ struct FileSnapshotTests {
     #expect(try fixture.store.check().isClean)
   }
 
-  @Test("a writer in the way is waited for, and named")
+  @Test("a concurrent writer is waited for, and named")
   func busy() throws {
     let fixture = try BackupFixture()
     var options = StoreOptions()

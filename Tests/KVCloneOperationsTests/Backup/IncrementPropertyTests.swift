@@ -10,7 +10,7 @@ import Testing
 /// restores is held against the store, entry by entry.
 ///
 /// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` repeats a failure, or looks for rarer ones.
-@Suite("Increments against the store")
+@Suite("Incremental backups compared with the store")
 struct IncrementPropertyTests {
   static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 400
 

@@ -112,7 +112,7 @@ struct IncrementTests {
     try fixture.expectSame("full", "i1", "i2", "i3", "i4")
   }
 
-  @Test("a backup that was made some time after the snapshot, and snapshots that go meanwhile")
+  @Test("a backup that was made some time after the snapshot, and snapshots that are deleted in between")
   func laterBackup() throws {
     let fixture = try IncrementFixture()
     try fixture.store.createSnapshot(named: "b")
@@ -205,7 +205,7 @@ struct IncrementTests {
     try fixture.expectSame("full", "i")
   }
 
-  @Test("what does not belong together is refused, with what is missing")
+  @Test("backups of different chains are rejected, with what is missing")
   func brokenChains() throws {
     let fixture = try IncrementFixture()
     try fixture.change()
@@ -288,7 +288,7 @@ struct IncrementTests {
   }
 
   /// A process that is killed between the two would leave it for ever: nobody makes an increment of this name again.
-  @Test("the file that sorts it is gone before it has its name")
+  @Test("the temporary file for sorting is removed before the backup gets its name")
   func scratchFile() throws {
     let fixture = try IncrementFixture()
     try fixture.change()
@@ -347,7 +347,7 @@ struct IncrementTests {
     try fixture.expectSame("full", "last")
   }
 
-  @Test("its size follows what was changed")
+  @Test("its size follows the number of changes")
   func size() throws {
     let fixture = try IncrementFixture()
     let full = try fixture.store.info().fileBytes

@@ -53,7 +53,7 @@ struct BlobStagingCheckTests {
     try checked(store)
   }
 
-  @Test("a note of an upload without a pending value, and one that no upload has, are damage")
+  @Test("a note of an upload without a pending value, and one that no upload has, are corruption")
   func notes() throws {
     let id = try store.insert("File")
     try store.set(id, "data", .binary(Data(repeating: 1, count: 3_000)))
@@ -68,7 +68,7 @@ struct BlobStagingCheckTests {
     withExtendedLifetime(upload) {}
   }
 
-  @Test("a pending value that is not noted, or otherwise than it says, is damage")
+  @Test("a pending value without a note, or with a contradicting one, is corruption")
   func orphan() throws {
     let upload = try store.stageBlob { writer in try writer.append(Data(repeating: 2, count: 3_000)) }
     try note(1, 9)

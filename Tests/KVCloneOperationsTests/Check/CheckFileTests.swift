@@ -99,7 +99,7 @@ final class DamagedFile {
 /// Checking by the path, checking while others write, and what opening does with a file that ends too early.
 @Suite struct CheckFileTests {
   /// What an attempt was refused that was not current any more is told by the next one, and LMDB does not get the file.
-  @Test func aRefusedReadIsToldByLaterAttempts() throws {
+  @Test func aFailedReadIsReportedByLaterAttempts() throws {
     let damaged = try DamagedFile()
     try damaged.write(damaged.sound)
     let refusals = PageRefusals()
@@ -237,7 +237,7 @@ final class DamagedFile {
     #expect(described > 0)
   }
 
-  @Test func tablesThatNobodyKnowsAreFound() throws {
+  @Test func unknownTablesAreFound() throws {
     let fixture = try CheckFixture()
     let environment = try #require(fixture.store.engine.files?.environment)
     try environment.openTables(["strange"], create: true)

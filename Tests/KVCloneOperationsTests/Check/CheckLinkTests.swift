@@ -168,7 +168,7 @@ import Testing
       "list Item/\(fixture.items[0].serial) tags", "list Folder/\(fixture.folder.serial) sorted")
   }
 
-  @Test func listsOfNobodyAreFound() throws {
+  @Test func listsWithoutAnOwnerAreFound() throws {
     let fixture = try CheckFixture()
     let items = try fixture.code("Folder", "items")
     func orphan(_ owner: ObjectID, _ code: UInt16) -> ListAddress {
@@ -234,7 +234,7 @@ import Testing
     try fixture.expect("blobCount - -")
   }
 
-  @Test func largeValuesOfNobodyAreFound() throws {
+  @Test func unreferencedBlobsAreFound() throws {
     let fixture = try CheckFixture()
     try fixture.plant { session in
       _ = try session.createBlob(Data(repeating: 1, count: 3000), isTransformable: false)
@@ -257,7 +257,7 @@ import Testing
     try fixture.expect("missingIndexEntry \(item)")
   }
 
-  @Test func indexEntriesOfNobodyAreFound() throws {
+  @Test func indexEntriesWithoutAnObjectAreFound() throws {
     let fixture = try CheckFixture()
     let constraint = try #require(try fixture.store.schema.entity("Tag").constraints.first)
     func entry(_ indexID: UInt16, _ name: String, _ id: ObjectID) throws -> [UInt8] {

@@ -8,7 +8,7 @@ import Testing
 @testable import KVCloneOperations
 
 /// Previous states that were left behind, or are not saved as they should be.
-@Suite("Check: previous states")
+@Suite("Check: preimages")
 struct CheckSnapshotTests {
   /// Saves the state of a key as if the snapshot of an epoch saw it.
   private func save(_ table: StorageTable, _ key: [UInt8], epoch: UInt64, in fixture: CheckFixture) throws {
@@ -31,7 +31,7 @@ struct CheckSnapshotTests {
     }
   }
 
-  @Test("states of keys that came after every snapshot are told, and go with the snapshots")
+  @Test("preimages of keys that are newer than every snapshot are reported, and are deleted with the snapshots")
   func unseenKeys() throws {
     let fixture = try CheckFixture()
     try fixture.store.createSnapshot(named: "first")
@@ -65,7 +65,7 @@ struct CheckSnapshotTests {
     try fixture.expect()
   }
 
-  @Test("what snapshots need is never told, whichever of them go, by who has the model and by who has not")
+  @Test("preimages that snapshots need are never reported, whichever snapshots are deleted, with and without the model")
   func seenKeys() throws {
     let fixture = try CheckFixture()
     let store = fixture.store

@@ -61,7 +61,7 @@ struct FormatVersionTests {
     #expect(try file() == before)
   }
 
-  @Test("info tells the version that the file has now, and not when the store was opened")
+  @Test("info returns the current version of the file, and not that at opening")
   func raisedVersion() throws {
     let before = try test.store.info().formatVersion
     #expect(before == 3)
@@ -145,7 +145,7 @@ struct FormatVersionTests {
     try checked(test.store)
   }
 
-  @Test("a longer value, a flag or a kind that format 3 does not have is damage, not misread")
+  @Test("a longer value, a flag or a kind that format 3 does not have is corruption, not misread")
   func unknownBytes() throws {
     let commit = MetadataKey.bytes(MetadataKey.commitCounter)
     let layout = MetadataKey.bytes(MetadataKey.layout(1))

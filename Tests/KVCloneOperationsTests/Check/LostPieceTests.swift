@@ -48,7 +48,7 @@ struct LostPieceTests {
     #expect(error?.message.contains("members, and its head has the count 400") == true, sourceLocation: sourceLocation)
   }
 
-  @Test("are read by nobody without an error", arguments: lists)
+  @Test("reading them always ends in an error", arguments: lists)
   func reading(list: String) throws {
     let (test, shelf) = try damaged(list)
     expectDamaged { try test.store.read { tx in try tx.members(shelf, list) } }

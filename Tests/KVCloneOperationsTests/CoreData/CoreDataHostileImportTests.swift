@@ -28,7 +28,7 @@ struct CoreDataHostileImportTests {
 
   // MARK: IntegrityIssue
 
-  @Test("a damaged table of the history is none of the import's business")
+  @Test("an import ignores a corrupted table of the history")
   func damagedHistory() throws {
     let place = try CoreDataPlace()
     let handle = try #require(FileHandle(forUpdatingAtPath: place.database))
@@ -120,7 +120,7 @@ struct CoreDataHostileImportTests {
     func goOn() { state.withLock { $0.mayGoOn = true } }
   }
 
-  @Test("an import that nobody cancels arrives")
+  @Test("an import without cancellation completes")
   func asynchronous() async throws {
     let place = try CoreDataPlace()
     let report = try await ObjectStore.importCoreData(from: place.database, to: place.store, options: Self.options)
@@ -153,7 +153,7 @@ struct CoreDataHostileImportTests {
   }
 
   /// The log, the model and the tables are read before the first row.
-  @Test("an import that nobody wants does not get as far as what is wrong with the store")
+  @Test("a cancelled import does not reach the errors in the store")
   func cancelledAtOnce() throws {
     let place = try CoreDataPlace()
     let cancellation = Cancellation()
@@ -235,7 +235,7 @@ struct CoreDataHostileImportTests {
     ]
   }
 
-  @Test("random objects arrive as they were, with their links", arguments: PropertySeeds.seeds)
+  @Test("random objects are imported unchanged, with their links", arguments: PropertySeeds.seeds)
   func randomValues(_ seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     var fixture = CoreDataFixture()
@@ -290,7 +290,7 @@ struct CoreDataHostileImportTests {
     }
   }
 
-  @Test("random damage ends in a store that is sound, or a typed error", arguments: PropertySeeds.seeds)
+  @Test("random corruption ends in a store that is sound, or a typed error", arguments: PropertySeeds.seeds)
   func random(_ seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     var fixture = CoreDataFixture()

@@ -12,7 +12,7 @@ import Testing
 struct CoreDataImportTests {
   private typealias Place = CoreDataPlace
 
-  @Test("counts, keys and what is left out; the plan says the same")
+  @Test("counts, keys and omissions; the plan has the same")
   func report() throws {
     let place = try Place()
     let plan = try place.plan()
@@ -111,8 +111,8 @@ struct CoreDataImportTests {
     #expect(try place.run().objectCount == 15)
   }
 
-  @Test("a database that is written meanwhile is refused")
-  func writtenMeanwhile() throws {
+  @Test("a database that is written concurrently is rejected")
+  func writtenConcurrently() throws {
     let place = try Place()
     let log = place.database + "-wal"
     var options = CoreDataImportOptions()
@@ -177,7 +177,7 @@ struct CoreDataImportTests {
     #expect(try store.values("Folder/1", ["size"]) == [.integer(3)])
   }
 
-  @Test("binary values: in the row, marked as such, in a file, and too long to be held whole")
+  @Test("binary values: in the row, marked as such, in a file, and too long for memory")
   func binary() throws {
     let place = try Place()
     var fixture = CoreDataFixture()
@@ -300,7 +300,7 @@ struct CoreDataImportTests {
       change: { $0.links["Z_2LABELS"]?.append([.text("x"), .integer(1), .integer(1)]) }),
   ]
 
-  @Test("what is broken is refused by name, or skipped and told", arguments: breakages)
+  @Test("invalid rows are rejected by name, or skipped and reported", arguments: breakages)
   func broken(_ breakage: Breakage) throws {
     var fixture = CoreDataFixture()
     breakage.change(&fixture)

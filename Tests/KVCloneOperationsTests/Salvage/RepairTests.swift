@@ -75,7 +75,7 @@ import Testing
     try checked(test.store)
   }
 
-  @Test func hiddenListsAreMadeAnew() throws {
+  @Test func hiddenListsAreRebuilt() throws {
     let fixture = try CheckFixture()
     let favorites = try fixture.referrers("Item", "favorite", of: fixture.tag)
     let prefix = ShortKey.linkPrefix(owner: favorites.owner, relationship: favorites.relationship).array

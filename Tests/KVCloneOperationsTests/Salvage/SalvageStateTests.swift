@@ -211,7 +211,7 @@ import Testing
     try files.reopen()
   }
 
-  @Test func whatAnAttributeIsDerivedFromIsGivenUp() throws {
+  @Test func sourcesOfADerivedAttributeAreRemoved() throws {
     func make(_ tx: inout WriteTransaction) throws -> [String: [ObjectID]] {
       try tx.insert("Word", ["text": "Été"])
       return [:]

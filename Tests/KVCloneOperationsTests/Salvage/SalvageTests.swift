@@ -237,7 +237,7 @@ import Testing
     try fixture.files.reopen()
   }
 
-  @Test func derivedAttributesAreComputedAnew() throws {
+  @Test func derivedAttributesAreRecomputed() throws {
     let files = try TestStore(DerivedModel.model)
     try files.store.write { tx in
       let library = try tx.insert("Library", ["name": .string("one")])

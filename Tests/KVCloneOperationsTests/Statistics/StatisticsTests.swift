@@ -151,7 +151,7 @@ import Testing
     withExtendedLifetime(staged) {}
   }
 
-  @Test func compactionIsAboutWhatIsTold() throws {
+  @Test func compactionMatchesItsEstimate() throws {
     let test = try TestStore(CheckFixture.model)
     let store = test.store
     let ids = try store.insert("Item", count: 2000)
@@ -164,7 +164,7 @@ import Testing
     #expect(deep.compactionSavings > 0 && deep.fragmentation > 0.1 && deep.fragmentation < 1)
   }
 
-  @Test func whatWasGivenUpIsBehindTheLastPage() throws {
+  @Test func abortedPagesAreBehindTheLastPage() throws {
     var options = StoreOptions()
     options.spillBudget = 1 << 20
     let test = try TestStore(CheckFixture.model, options: options)

@@ -36,7 +36,7 @@ final class ScratchArrayTests {
     #expect(array[0] == 9)
   }
 
-  @Test("room that is given back is used again, and holds what it is given")
+  @Test("deallocated regions are reused for new content")
   func reuses() throws {
     let first = try space.allocate(3 << 20)
     #expect(first.byteCount == 4 << 20)
@@ -69,7 +69,7 @@ final class ScratchArrayTests {
     }
   }
 
-  @Test("words are sorted where there are more than fit into memory")
+  @Test("words are sorted even if they exceed memory")
   func sortsMany() throws {
     let array = ScratchArray<UInt64>(in: space)
     for number in 0..<140_000 { try array.append(UInt64(number) &* 0x9E37_79B9 & 0xFF_FFFF) }

@@ -60,7 +60,7 @@ struct TransferNilTests {
     return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
   }
 
-  @Test("what is dumped and loaded is the same, value by value")
+  @Test("a dump and a load preserve every value")
   func exact() throws {
     let test = try TestStore(Self.model)
     try test.store.write { tx in

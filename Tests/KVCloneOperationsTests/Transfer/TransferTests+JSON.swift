@@ -4,7 +4,7 @@ import Testing
 
 @Suite("JSON")
 struct JSONTests {
-  @Test("what is written reads back equal")
+  @Test("written values are read back equal")
   func roundTrip() throws {
     let text = #"{"a":[1,-0,2.5e3,"x\u00e9\ud83d\ude00\n\u0001\"\\\/",true,false,null,{},[]],"b":{"c":1e-7}}"#
     let value = try JSONParser.parse(text)
@@ -19,7 +19,7 @@ struct JSONTests {
     #expect(try JSONParser.parse("\(number)") == .integer(number))
   }
 
-  @Test("integers past 64 bits become doubles, and what is past those is refused")
+  @Test("integers past 64 bits become doubles, and numbers past those are rejected")
   func largeNumbers() throws {
     #expect(try JSONParser.parse("9223372036854775808") == .number(9_223_372_036_854_775_808))
     #expect(try JSONParser.parse("-9223372036854775809") == .number(-9_223_372_036_854_775_808))

@@ -160,7 +160,7 @@ struct TransferTests {
     }
   }
 
-  @Test("own inverses agree, and nobody has two spouses")
+  @Test("own inverses agree, and no object has two spouses")
   func ownInverses() throws {
     for (lines, kind) in [
       ([#"{"id":"A/1","relationships":{"friends":["A/2"]}}"#, #"{"id":"A/2"}"#], nil),

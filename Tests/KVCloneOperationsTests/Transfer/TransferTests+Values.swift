@@ -18,7 +18,7 @@ struct CalendarTextTests {
     #expect(CalendarText.secondsSince2001(text) == seconds)
   }
 
-  @Test("where no calendar text reads back equal, there is none")
+  @Test("a date without an equal calendar text is written as a number")
   func impossible() {
     for seconds in [-0.0, .nan, .infinity, -.infinity, 252_423_993_600, -63_145_526_401, 1e300] {
       #expect(CalendarText.text(secondsSince2001: seconds) == nil)
@@ -47,7 +47,7 @@ struct CalendarTextTests {
     }
   }
 
-  @Test("offsets are taken off, and what is no date is refused")
+  @Test("offsets are subtracted, and invalid dates are rejected")
   func reading() {
     #expect(CalendarText.secondsSince2001("2001-01-01T01:30:00+01:30") == 0)
     #expect(CalendarText.secondsSince2001("2000-12-31t19:00:00.500-05:00") == 0.5)
@@ -114,7 +114,7 @@ struct AttributeJSONTests {
     #expect(throws: AttributeJSON.Refusal.self) { try read(#"{"z":7}"#, attribute) }
   }
 
-  @Test("wrong types and values out of range are told apart, and no value is shown")
+  @Test("wrong types and values out of range are distinguished, and no value is shown")
   func refusals() throws {
     let cases: [(AttributeType, String, TransferError.Kind)] = [
       (.integer16, "32768", .outOfRange), (.integer32, "-2147483649", .outOfRange),
@@ -136,7 +136,7 @@ struct AttributeJSONTests {
     }
   }
 
-  @Test("base64 in pieces is base64 of the whole")
+  @Test("base64 in parts equals base64 of all bytes")
   func base64() {
     let seed = UInt64.random(in: 0 ... .max)
     var random = TransferRandom(seed: seed)

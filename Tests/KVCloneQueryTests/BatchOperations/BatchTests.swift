@@ -74,7 +74,7 @@ struct BatchTests {
     try checked(store)
   }
 
-  @Test("updating sets what fits the request, with its limit, and what is derived follows")
+  @Test("updating changes what the request matches, with its limit, and derived attributes follow")
   func update() throws {
     try fill(20)
     let some = try request("code BETWEEN {5, 9}")
@@ -99,7 +99,7 @@ struct BatchTests {
     try checked(store)
   }
 
-  @Test("deleting cascades, nullifies, and is refused as a whole where a relationship denies it")
+  @Test("deleting cascades, nullifies, and is rejected completely if a relationship denies it")
   func delete() throws {
     try fill(5)
     let lists = try store.insert("List", count: 3)

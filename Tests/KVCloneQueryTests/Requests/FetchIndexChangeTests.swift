@@ -31,7 +31,7 @@ private let changeModel = ManagedObjectModel("Changes") {
 }
 
 /// Entries are right after every kind of change: `check` holds them against the records, both ways.
-@Suite("Fetch indexes: kept in step")
+@Suite("Fetch indexes: maintenance")
 struct FetchIndexChangeTests {
   let test: TestStore
   let folders: [ObjectID]
@@ -102,7 +102,7 @@ struct FetchIndexChangeTests {
     #expect(try found("twin == nil", in: "Memo") == [notes[3]])
   }
 
-  @Test("deletes, also of those whom links lead to")
+  @Test("deletes, including cascades")
   func delete() throws {
     try store.setToOne(notes[5], "source", notes[0])
     try store.setToOne(notes[3], "twin", notes[1])
@@ -119,7 +119,7 @@ struct FetchIndexChangeTests {
     #expect(left == 0)
   }
 
-  @Test("large values, given, streamed, and small again")
+  @Test("blobs, assigned, streamed, and small again")
   func largeValues() throws {
     let large = Data(repeating: 7, count: 5_000)
     try store.set(notes[0], "picture", .binary(Data([1, 2])))
@@ -135,7 +135,7 @@ struct FetchIndexChangeTests {
     #expect(try found("picture == %@", .value(.binary(large))) == [])
   }
 
-  @Test("what a transaction gave up leaves no entries")
+  @Test("an aborted transaction leaves no entries")
   func abort() throws {
     struct Refusal: Error {}
     #expect(throws: Refusal.self) {

@@ -144,7 +144,7 @@ struct FetchIndexRuleTests {
     }
   }
 
-  @Test("a relationship's members are looked at where they are fewer than an index has entries")
+  @Test("a relationship's members are examined if they are fewer than an index has entries")
   func members() throws {
     let steps = try plan(request("team == %@ AND age > 45", [.object(team)]))
     #expect(steps[0] == "search the index age by age (about 32 objects)")
@@ -222,7 +222,7 @@ struct FetchIndexRuleTests {
         "search the index license"))
   }
 
-  @Test("texts longer than a key holds are told apart by their records")
+  @Test("texts longer than a key are distinguished by their records")
   func cutTexts() throws {
     let long = String(repeating: "x", count: 600)
     let zeros = String(repeating: "\0", count: 300)
@@ -257,7 +257,7 @@ struct FetchIndexRuleTests {
     }
   }
 
-  @Test("counting over an index alone reads no record; what it does not tell is asked of records")
+  @Test("counting over an index alone reads no record; conditions that it does not cover are tested on records")
   func counting() throws {
     let store = test.store
     let key = ShortKey.object(try store.read { try $0.fetchIDs(request("age == 7"))[0] }).array

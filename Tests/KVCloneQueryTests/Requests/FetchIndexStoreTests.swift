@@ -150,7 +150,7 @@ struct FetchIndexStoreTests {
     #expect(try test.store.check().issues.isEmpty)
   }
 
-  @Test("a store that another one gave other indexes reads without them, and writes no more")
+  @Test("a store that another process gave other indexes reads without them, and writes no more")
   func otherProcess() throws {
     let engine = MemoryStorage()
     try ObjectStore.create(in: engine, model: Self.indexed).close()
@@ -187,7 +187,7 @@ struct FetchIndexStoreTests {
     }
   }
 
-  @Test("a damaged record stops no opening: the new index is left out, and `check` tells why")
+  @Test("a corrupted record does not prevent opening: the new index is omitted, and `check` reports why")
   func damagedRecord() throws {
     let test = try TestStore(Self.plain)
     try fill(test.store, count: 10)

@@ -148,7 +148,7 @@ struct FetchLinkTests {
     #expect(first == "scan all objects of Item and its sub-entities (at most 2000 objects)")
   }
 
-  @Test("beside other sources, the one with the fewest objects is taken, for each branch of an OR too")
+  @Test("among several sources, the one with the fewest objects is used, for each branch of an OR too")
   func choice() throws {
     #expect(try plan("bag.title == 'b7' AND rank == 7")[0] == "search the index rank by rank (about 4 objects)")
     #expect(try plan("bag.title == 'b7' AND rank < 400")[0].hasPrefix("look up Bag in the index title"))
@@ -200,7 +200,7 @@ struct FetchLinkTests {
     #expect(try test.store.read { try $0.count(prepared, ["title": nil]) } == 40)
   }
 
-  @Test("what the transaction itself changed is found, and what it took away is not")
+  @Test("the transaction's own changes and deletions are visible")
   func pendingChanges() throws {
     let request = FetchRequest("Item", predicate: try QueryPredicate(format: "bag.title == 'new'"))
     let tagged = FetchRequest("Item", predicate: try QueryPredicate(format: "ANY tags.name == 't3'"))
@@ -231,7 +231,7 @@ struct FetchLinkTests {
     try checked(test.store)
   }
 
-  @Test("an entry of an object that is gone is damage")
+  @Test("an entry of a missing object is corruption")
   func damage() throws {
     let table = try test.store.schema.entity("Bag").table
     let request = FetchRequest("Item", predicate: try QueryPredicate(format: "bag.title == 'b7'"))

@@ -12,7 +12,7 @@ import Testing
 /// Each is asked once more as a prepared request, with variables instead of some of its constants, and with other values.
 ///
 /// `KVCLONE_PREDICATES=100000 KVCLONE_SEEDS=7,8` looks for rarer failures, or repeats one.
-@Suite("Fetch requests against plain dictionaries")
+@Suite("Fetch requests compared with plain dictionaries")
 struct FetchPropertyTests {
   static let seeds: [UInt64] = {
     let given = ProcessInfo.processInfo.environment["KVCLONE_SEEDS"] ?? ""

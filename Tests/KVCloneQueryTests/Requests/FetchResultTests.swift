@@ -110,7 +110,7 @@ import Testing
     #expect(try rows(request(fetch: ["best.name", count], by: ["best.name"])) == ["s,1", "-,2", "t,1"])
   }
 
-  @Test("functions of all objects: nil counts for none of them, and one group is there whatever is found")
+  @Test("functions of all objects: nil is ignored by all of them, and there is one group even without objects")
   func wholeResult() throws {
     let values = try [
       ExpressionDescription("all", format: "count:(SELF)"), ExpressionDescription("named", format: "count:(name)"),

@@ -41,8 +41,8 @@ struct FetchListRuleTests {
     #expect(try f.find("ANY tags == NULL") == "")
   }
 
-  @Test("a text beside a list is compared with all of it alike, UUIDs and texts that are written as UUIDs")
-  func textsBesideOthers() throws {
+  @Test("a text is compared in the same way with all of a list, UUIDs and texts that are written as UUIDs")
+  func textsNextToOthers() throws {
     let uuid = UUID()
     let text = uuid.uuidString
     #expect(try f.find("%@ IN {'\(text)', uid}", .string(text)) == "a b c")
@@ -105,7 +105,7 @@ struct FetchListRuleTests {
     #expect(try f.find("tags.@min.score == NULL AND tags.@max.name == NULL") == "c")
   }
 
-  @Test("sums of whole numbers are exact, whatever comes in between, and nil beyond 64 bits")
+  @Test("sums of integers are exact, regardless of intermediate values, and nil beyond 64 bits")
   func sums() throws {
     try f.add("p", ["small": 0])
     try f.add("q", ["big": .integer(.max), "price": decimalValue("0.1")], ["parent": ["p"]])
@@ -154,7 +154,7 @@ struct FetchListRuleTests {
     #expect(try f.find("SUBQUERY(parent.tags, $t, $t.points == 1).@count == 1") == "b c")
   }
 
-  @Test("a key path in a subquery begins at the object that is asked about, a variable at the member")
+  @Test("a key path in a subquery starts at the tested object, a variable at the member")
   func scope() throws {
     #expect(try f.find("SUBQUERY(tags, $t, $t.points == small).@count == 1") == "a b")
     #expect(try f.find("SUBQUERY(tags, $t, $t == best).@count == 1") == "a")
@@ -196,7 +196,7 @@ struct FetchListRuleTests {
     #expect(try f.find("count(tags.@distinctUnionOfObjects.group) == 1 AND small == 2") == "b")
   }
 
-  @Test("what is most frequent may be many values, and is asked as any list is")
+  @Test("the most frequent values may be several, and are tested like any list")
   func mode() throws {
     let f = try FetchStore()
     try f.add("p")

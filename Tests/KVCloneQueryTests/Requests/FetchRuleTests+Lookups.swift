@@ -117,7 +117,7 @@ struct FetchLookupRuleTests {
 
   private struct Refusal: Error {}
 
-  @Test("a write transaction finds what it has changed, and nobody else does")
+  @Test("a write transaction finds its own changes, and other transactions do not")
   func uncommitted() throws {
     #expect(throws: Refusal.self) {
       try f.store.write { tx in
@@ -150,7 +150,7 @@ struct FetchLookupRuleTests {
     #expect(try f.find("parent == %@", f.object("q")) == "a c")
   }
 
-  @Test("a visitor may stop, and what it throws comes out")
+  @Test("a visitor may stop, and its errors are passed on")
   func visitors() throws {
     try f.store.read { tx in
       var seen: [ObjectID] = []

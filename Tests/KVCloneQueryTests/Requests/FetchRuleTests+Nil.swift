@@ -41,7 +41,7 @@ struct FetchNilRuleTests {
     #expect(try f.find("\(attribute) != parent.\(attribute)") == "a b")
   }
 
-  @Test("what is nil differs from every value")
+  @Test("nil differs from every value")
   func inequality() throws {
     #expect(try f.find("name != 'a'") == "b n")
     #expect(try f.find("small <> 1") == "b n")

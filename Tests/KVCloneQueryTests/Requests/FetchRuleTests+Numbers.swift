@@ -137,7 +137,7 @@ struct FetchNumberRuleTests {
     "lowercase('ABc') == 'abc'", "uppercase:('abC') == 'ABC'", "length('abc') == 3", "random() >= 0",
   ]
 
-  @Test("the bits of a decimal number are those of the whole number that it is")
+  @Test("the bits of an integral decimal are those of the integer")
   func bitsOfDecimals() throws {
     try f.add("a", ["price": decimalValue("9007199254740993")])
     try f.add("b", ["price": decimalValue("9007199254740993.5")])

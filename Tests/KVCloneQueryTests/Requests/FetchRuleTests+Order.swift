@@ -174,7 +174,7 @@ struct FetchOrderRuleTests {
     #expect(try ask([QuerySortDescriptor(key: "small", ascending: false)]) == "a c d p q b")
   }
 
-  @Test("the first results of a sorted request are those of the whole one", arguments: [1, 2] as [UInt64])
+  @Test("the first results of a sorted request are those of the unlimited one", arguments: [1, 2] as [UInt64])
   func prefixes(_ seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let names: [AttributeValue?] = [nil, "a", "B", "b", "\u{E9}"]

@@ -79,7 +79,7 @@ struct FetchTextRuleTests {
     #expect(try !holds("a", "<[d]", "\u{E4}"))
   }
 
-  @Test("[n] says what is so anyway")
+  @Test("[n] changes nothing")
   func normalized() throws {
     #expect(try !holds("\u{E9}", "==[n]", "e\u{301}"))
     #expect(try !holds("A", "==[n]", "a"))
@@ -132,7 +132,7 @@ struct FetchTextRuleTests {
     #expect(try !holds(String(repeating: "a", count: 2000), "LIKE", String(repeating: "*a", count: 30) + "*b"))
   }
 
-  @Test("MATCHES has a regular expression for the whole text")
+  @Test("MATCHES has a regular expression for the complete text")
   func expressions() throws {
     #expect(try holds("abc", "MATCHES", "a.c"))
     #expect(try !holds("xabc", "MATCHES", "a.c"))
@@ -156,7 +156,7 @@ struct FetchTextRuleTests {
     #expect(try !holds("aaa!", "MATCHES", pattern), "a shorter text is told from the pattern")
   }
 
-  @Test("MATCHES takes long texts, as long as the engine can remember where it was")
+  @Test("MATCHES takes long texts, as long as the engine's memory suffices for backtracking")
   func longTexts() throws {
     let text = String(repeating: "ab", count: 500_000)
     #expect(try holds(text, "MATCHES", ".*b"))

@@ -149,7 +149,7 @@ struct KeyLookupTests {
     }
   }
 
-  @Test("what is explained is what is done: few are looked up, and more are planned for")
+  @Test("the explanation matches the execution: few are looked up, and more are planned for")
   func explained() throws {
     let test = try TestStore(keyModel)
     try test.store.write { tx in
@@ -186,7 +186,7 @@ struct KeyLookupTests {
     #expect(try steps("Root", "group == 3", sort: sort).first == "search the index group by group (about 64 objects)")
   }
 
-  @Test("an index or a constraint that names an attribute twice tells of no other")
+  @Test("an index or a constraint that names an attribute twice covers no other attribute")
   func repeatedColumns() throws {
     let model = ManagedObjectModel("Repeated") {
       EntityDescription("Item", unique: [["code", "code"]], indexes: [fetchIndex("kind", "-kind")]) {
@@ -217,7 +217,7 @@ struct KeyLookupTests {
     }
   }
 
-  @Test("an entry that is damaged, or of no object, is told")
+  @Test("a corrupted entry, or one without an object, is reported")
   func damage() throws {
     let test = try TestStore(keyModel)
     let id = try test.store.insert("Leaf", ["code": "a", "group": 7])

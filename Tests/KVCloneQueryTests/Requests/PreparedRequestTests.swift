@@ -186,7 +186,7 @@ struct PreparedRequestTests {
 
   // MARK: Stores that are opened again
 
-  @Test("a store that is opened again, with another model, is asked with the same prepared request")
+  @Test("a prepared request runs on a store that was reopened with another model")
   func reopened() throws {
     let test = try filledStore(model([]))
     let prepared = try test.store.prepare(try request("code == $code"))
@@ -244,7 +244,7 @@ struct PreparedRequestTests {
   }
 }
 
-@Suite("Prepared requests: what is refused")
+@Suite("Prepared requests: rejected values")
 struct PreparedRequestErrorTests {
   private let test: TestStore
 
@@ -310,7 +310,7 @@ struct PreparedRequestErrorTests {
     }
   }
 
-  @Test("it can be asked again after a value was refused")
+  @Test("it can be run again after a value was rejected")
   func again() throws {
     let prepared = try test.store.prepare(try request("code == $code"))
     expectError(.wrongType) { _ = try test.store.read { try $0.count(prepared, ["code": "text"]) } }

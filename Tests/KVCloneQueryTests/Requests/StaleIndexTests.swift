@@ -49,7 +49,7 @@ import Testing
     #expect(all == expected && one == [expected[0]])
   }
 
-  @Test("an index on a derived attribute asks no hook of the object that has it")
+  @Test("an index on a derived attribute runs no hook of the object that has it")
   func indexedDerivedIsNoUpdate() throws {
     for isIndexed in [true, false] {
       let test = try TestStore(Self.model(sum: "items.@sum.price", isIndexed: isIndexed))
@@ -65,8 +65,8 @@ import Testing
     }
   }
 
-  @Test("values that are derived anew at opening are in the history")
-  func rebuildIsTold() throws {
+  @Test("values that are recomputed at opening are in the history")
+  func rebuildIsReported() throws {
     var options = StoreOptions()
     options.tracksHistory = true
     let test = try TestStore(Self.model(sum: "items.@sum.price"), options: options)
@@ -81,7 +81,7 @@ import Testing
     #expect(try test.store.check().isClean)
   }
 
-  @Test("a clone that willSave makes is asked willSave too")
+  @Test("willSave runs for a clone that willSave makes, too")
   func cloneInWillSave() throws {
     let test = try TestStore(Self.model(sum: "items.@count"))
     let source = try test.store.insert("Item", ["price": 1])

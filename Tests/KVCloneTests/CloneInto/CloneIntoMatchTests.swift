@@ -13,7 +13,7 @@ struct CloneIntoMatchTests {
     var shelves: [String: String] = [:]
   }
 
-  @Test("random graphs: links lead to what has the same label, or nowhere, and the other side knows", arguments: 1...6)
+  @Test("random graphs: links lead to the object with the same label, or nowhere, and inverses agree", arguments: 1...6)
   func random(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let source = try CloneStore(CloneIntoTests.model.changing("Tag") { $0.relationships[0].maxCount = 0 })
@@ -63,7 +63,7 @@ struct CloneIntoMatchTests {
     return links
   }
 
-  @Test("what others commit while a clone waits for the lock is looked at again", arguments: [1, 2])
+  @Test("concurrent commits while a clone waits for the lock are checked again", arguments: [1, 2])
   func overtaken(times: Int) throws {
     let (source, other) = (try CloneStore(CloneIntoTests.model), try CloneStore(CloneIntoTests.model))
     let tag = try source.insert("Tag", ["label": "t"])

@@ -148,7 +148,7 @@ struct CloneIntoModelTests {
     try other.expectClean()
   }
 
-  @Test("lists that are longer than what is held of them at once keep their members and order")
+  @Test("lists longer than the buffer keep their members and order")
   func longLists() throws {
     let (source, other) = (try CloneStore(Self.model), try CloneStore(Self.model))
     let count = 9_000

@@ -211,7 +211,7 @@ struct CloneIntoTests {
     #expect(try source.clone([item], into: other).objectCount == 1)
   }
 
-  @Test("R24: constraints count against the destination, and among the clones", .tags(.r24))
+  @Test("R24: constraints are checked in the destination, and among the clones", .tags(.r24))
   func unique() throws {
     let tags = try ["a", "b"].map { try source.insert("Tag", ["label": .string($0)]) }
     try other.insert("Tag", ["label": "b"])
@@ -225,7 +225,7 @@ struct CloneIntoTests {
     #expect(try source.clone(Array(items[...1]), into: strict).objectCount == 2)
   }
 
-  @Test("R1: what the destination's own model asks for is checked before anything is written", .tags(.r1))
+  @Test("R1: the requirements of the destination's own model are checked before anything is written", .tags(.r1))
   func validation() throws {
     let strict = try CloneStore(Self.model.changing("Item") { $0.attributes[0].maxValue = 3 })
     let (note, items) = try note(2)
@@ -236,7 +236,7 @@ struct CloneIntoTests {
     try strict.expectClean()
   }
 
-  @Test("R29, R1: limits and cancellation leave both stores as they were", .tags(.r29, .r1))
+  @Test("R29, R1: limits and cancellation leave both stores unchanged", .tags(.r29, .r1))
   func ends() async throws {
     let (note, _) = try note(4)
     try source.expectRefusal(.limitExceeded, [note], into: other, .with { $0.maxBytes = 100 })

@@ -36,7 +36,7 @@ struct CloneSnapshotCallTests {
     try test.store.read { try $0.data(id, "image") }.map { .binary($0) }
   }
 
-  @Test("large values: shared while they are there, described again when they are not, copied on request")
+  @Test("blobs: shared while they exist, described again when they do not, copied on request")
   func largeValues() throws {
     let note = try shared()
     let one = try test.snapshot("one")
@@ -74,7 +74,7 @@ struct CloneSnapshotCallTests {
     #expect(try session.storage.entryCount(session.schema.tables.preimages) == 0)
   }
 
-  @Test("a clone that goes after its snapshot takes its large values along")
+  @Test("a clone that is deleted after its snapshot releases its blobs")
   func lastReferrer() throws {
     let note = try shared()
     let one = try test.snapshot("one")
@@ -99,7 +99,7 @@ struct CloneSnapshotCallTests {
     #expect(try entry.sourceCommit == snapshot.info.commit && entry.cloneCommit == test.commit)
   }
 
-  @Test("R31 a key stands for one snapshot, and needs it no longer", .tags(.r31))
+  @Test("R31 a key belongs to one snapshot, and needs it no longer", .tags(.r31))
   func keys() throws {
     let note = try shared()
     let (one, two) = (try test.snapshot("one"), try test.snapshot("two"))
@@ -118,7 +118,7 @@ struct CloneSnapshotCallTests {
     #expect(inside.isRepeated)
   }
 
-  @Test("R30 hooks: the one reads the snapshot, the other is told of sources that are gone", .tags(.r30))
+  @Test("R30 hooks: the one reads the snapshot, the other gets sources that are deleted", .tags(.r30))
   func hooks() throws {
     let note = try shared()
     let items = try test.members(note, "items")
@@ -198,7 +198,7 @@ struct CloneSnapshotCallTests {
     await #expect(throws: CloneError.self) { try await task.value }
   }
 
-  @Test("somebody else commits between plan and lock: it is planned again")
+  @Test("a commit between plan and lock: the clone is planned again")
   func overtaken() throws {
     let note = try shared()
     let badge = try test.insert("Badge")

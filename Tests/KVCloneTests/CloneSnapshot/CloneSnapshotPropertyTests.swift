@@ -13,7 +13,7 @@ struct CloneSnapshotPropertyTests {
   /// Clones per store.
   static let rounds = 1
 
-  @Test("what was comes back as the reference makes it", arguments: CloneCorpusTests.files)
+  @Test("a clone from a snapshot equals the reference", arguments: CloneCorpusTests.files)
   func everyModel(file: CloneCorpusTests.File) throws {
     let model = try ManagedObjectModel.load(contentsOf: file.bundle, version: file.version).model
     for seed in 1...Self.seeds { try run(model, seed: seed, size: seed % 4 == 0 ? 10 : 4) }

@@ -102,7 +102,7 @@ struct CloneSnapshotTests {
     try test.expectClean()
   }
 
-  @Test("a changed graph comes back as it was, beside what it is now")
+  @Test("a changed graph is restored unchanged, next to its current state")
   func changed() throws {
     let note = try note(items: 20, pages: 20)
     let names = (try test.names(note, "items"), try test.names(note, "pages"))
@@ -127,7 +127,7 @@ struct CloneSnapshotTests {
     #expect(try test.names(note, "items") == now && test.value(note, "name") == "changed")
   }
 
-  @Test("outside objects: linked where they exist, left out where they do not")
+  @Test("outside objects: linked if they exist, omitted if they do not")
   func outside() throws {
     let ids = try test.store.write { tx in
       let photo = try tx.insert("Photo")
@@ -190,7 +190,7 @@ struct CloneSnapshotTests {
     #expect(try test.clone([item], from: snapshot, .excluding("badge")).affectedObjectCount == 0)
   }
 
-  @Test("a required link to what is gone, and a minimum count")
+  @Test("a required link to a deleted object, and a minimum count")
   func required() throws {
     let people = try (0..<3).map { _ in try test.insert("Person") }
     let contract = try test.insert("Contract", [:], ["owner": [people[0]], "team": people])

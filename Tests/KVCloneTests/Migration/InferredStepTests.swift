@@ -102,7 +102,7 @@ struct InferredStepTests {
     try lost.test.reopen()
   }
 
-  @Test("a clone from a snapshot never lacks a value whose name led through a version that the store never had")
+  @Test("a clone from a snapshot never lacks a value that was renamed through a version that the store never had")
   func clonesAfterChain() throws {
     func version(_ number: String, _ name: String, _ identifier: String?, _ type: AttributeType) -> ManagedObjectModel {
       ManagedObjectModel("Steps", version: number) {
@@ -136,7 +136,7 @@ struct InferredStepTests {
     }
   }
 
-  @Test("a chain that could be inferred is explained, with what it loses")
+  @Test("a refusal suggests a chain that can be inferred, with its losses")
   func chain() throws {
     let test = try Self.filled()
     // Boolean to text is no conversion; by a version without the attribute it could be reached, at the price of the

@@ -164,7 +164,7 @@ struct MappingMigrationTests {
     try Self.checked(test.store)
   }
 
-  @Test("what cannot be done is said before anything is written, and leaves the store as it was")
+  @Test("impossible mappings are rejected before anything is written, and leave the store unchanged")
   func refusals() throws {
     let test = try Self.filled()
     test.store.close()

@@ -117,7 +117,7 @@ struct MigrationChainTests {
     try checked(test.store)
   }
 
-  @Test("no large value is left of an attribute that went on the way", arguments: [true, false])
+  @Test("no blob is left of an attribute that was removed in between", arguments: [true, false])
   func blobs(takesSnapshot: Bool) throws {
     let test = try Self.filled()
     let options = Self.options(Self.versions, takesSnapshot: takesSnapshot)
@@ -201,7 +201,7 @@ struct MigrationChainTests {
     try checked(test.store)
   }
 
-  @Test("a value that a later version cannot take leaves the store as it was")
+  @Test("a value that a later version cannot represent leaves the store unchanged")
   func notConvertible() throws {
     let test = try Self.filled()
     let before = try Self.lines(test.store)

@@ -77,7 +77,7 @@ struct MigrationFaultTests {
     }
   }
 
-  @Test("given up from another thread")
+  @Test("cancelled from another thread")
   func cancelled() throws {
     let migrated = try MigratedStore(Library.model, seed: 2, size: 5)
     let before = try migrated.lines()

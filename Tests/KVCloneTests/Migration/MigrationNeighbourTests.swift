@@ -71,7 +71,7 @@ struct MigrationNeighbourTests {
     }
   }
 
-  @Test("whoever reads or writes by the old version is told to open the store again", arguments: changes)
+  @Test("readers and writers with the old version get an error to reopen the store", arguments: changes)
   func oldSession(_ change: Change) throws {
     let inner = MemoryStorage()
     let old = try ObjectStore.create(in: inner, model: Self.model)
@@ -104,7 +104,7 @@ struct MigrationNeighbourTests {
     #expect(count == 20)
   }
 
-  @Test("whoever migrates, too, waits, and finds it done; until then the old version is read")
+  @Test("a concurrent migration waits, and finds the work done; until then the old version is read")
   func secondMigration() throws {
     let test = try TestStore(Self.model)
     let (notes, _) = try Self.fill(test.store)

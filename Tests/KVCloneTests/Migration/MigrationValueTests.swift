@@ -178,7 +178,7 @@ struct MigrationValueTests {
     #expect(throws: (any Error).self) { try migrated.store.set(second, "name", "a") }
   }
 
-  @Test("the model that the store has already asks for nothing")
+  @Test("the model that the store has already requires no work")
   func same() throws {
     let migrated = try MigratedStore(Self.model("1"))
     try migrated.store.insert("Note", ["name": "a"])

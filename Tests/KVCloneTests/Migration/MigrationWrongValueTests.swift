@@ -119,7 +119,7 @@ struct MigrationWrongValueTests {
     try checked(test.store)
   }
 
-  @Test("two objects have the same values, behind many whose values only begin alike")
+  @Test("two objects have equal values, behind many with equal prefixes")
   func duplicatesBehindLongTexts() throws {
     let model = ManagedObjectModel("Tags", version: "1") {
       EntityDescription("Tag") { AttributeDescription("name", .string) }
@@ -204,7 +204,7 @@ struct MigrationWrongValueTests {
     try test.reopen()
   }
 
-  @Test("whoever has the store open is told when an entity has come under another root without properties")
+  @Test("other processes get an error when an entity has moved under another root without properties")
   func movedBetweenEmptyRoots() throws {
     let one = ManagedObjectModel("Roots", version: "1") {
       EntityDescription("A", abstract: true) {}
@@ -251,7 +251,7 @@ struct MigrationWrongValueTests {
     return (test, note, tags)
   }
 
-  @Test("a store goes back to the version that a snapshot is of, whose properties have other codes then")
+  @Test("a store returns to the version of a snapshot, whose properties have other codes then")
   func rollbackAfterReturn() throws {
     let (test, note, tags) = try Self.filledNotes()
     let two = Self.notes.next("2") { draft in
@@ -275,7 +275,7 @@ struct MigrationWrongValueTests {
     try checked(test.store)
   }
 
-  @Test("back and forth over a record that still has a large value of a removed attribute")
+  @Test("back and forth over a record that still references a blob of a removed attribute")
   func rollbackTwice() throws {
     let model = ManagedObjectModel("Images", version: "1") {
       EntityDescription("Note") {
@@ -297,7 +297,7 @@ struct MigrationWrongValueTests {
     try checked(test.store)
   }
 
-  @Test("an object comes back whose record had a large value of a removed attribute")
+  @Test("an object is restored whose record referenced a blob of a removed attribute")
   func objectComesBack() throws {
     let model = ManagedObjectModel("Images", version: "1") {
       EntityDescription("Note") {
@@ -348,7 +348,7 @@ struct MigrationWrongValueTests {
     try checked(test.store)
   }
 
-  @Test("objects of a removed entity at the top are told as deleted")
+  @Test("objects of a removed root entity are reported as deleted")
   func removedInDifference() throws {
     let (test, _, _) = try Self.filledNotes()
     let report = try Self.migrate(test, to: Self.notes.next("2") { $0.remove(entity: "Old") })

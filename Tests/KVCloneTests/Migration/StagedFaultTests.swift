@@ -78,7 +78,7 @@ struct StagedFaultTests {
       }
   }
 
-  @Test("whatever handlers do, the store is sound, and the snapshot shows what was", arguments: [true, false])
+  @Test("whatever handlers do, the store is sound, and the snapshot has the earlier state", arguments: [true, false])
   func graphs(takesSnapshot: Bool) throws {
     #expect(Self.changes.count > 30)
     let seeds = MigrationCorpusTests.seeds

@@ -226,7 +226,7 @@ struct StagedMigrationTests {
     try checked(test.store)
   }
 
-  @Test("objects are passed through once, whatever is done meanwhile")
+  @Test("each object is visited once, whatever is changed in between")
   func passing() throws {
     let test = try Shop.filled(3_000)
     let seen = Mutex<[UInt64]>([])
@@ -257,7 +257,7 @@ struct StagedMigrationTests {
     try checked(test.store)
   }
 
-  @Test("progress is told of, and a handler is cancelled between objects")
+  @Test("progress is reported, and a handler is cancelled between objects")
   func progress() throws {
     let test = try Shop.filled(3_000)
     let phases = Mutex<[String]>([])

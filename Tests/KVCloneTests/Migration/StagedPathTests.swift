@@ -69,7 +69,7 @@ struct StagedPathTests {
         == ["twin ('1' → '2')", "4 ('2' → '4')"])
   }
 
-  @Test func whatDoesNotFitIsToldExactly() throws {
+  @Test func valuesThatDoNotFitAreReportedExactly() throws {
     let (first, fourth) = (Shop.first, Shop.fourth)
     func refused(
       _ source: ManagedObjectModel, _ destination: ManagedObjectModel, _ stages: any MigrationStage...,

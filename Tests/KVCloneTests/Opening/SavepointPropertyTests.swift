@@ -9,7 +9,7 @@ import Testing
 /// Random transactions with nested savepoints, half of them rolled back, on a store and on plain dictionaries.
 ///
 /// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=200000` repeats a failure, or looks for rarer ones.
-@Suite("Savepoints against plain dictionaries")
+@Suite("Savepoints compared with plain dictionaries")
 struct SavepointPropertyTests {
   static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 1500
 

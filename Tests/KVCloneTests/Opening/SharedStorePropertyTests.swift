@@ -11,7 +11,7 @@ import Testing
 /// everything is done once more in the order of the commits.
 ///
 /// Who comes when is not in a seed. `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` makes a long run of it.
-@Suite("Many threads and processes against plain dictionaries")
+@Suite("Many threads and processes compared with plain dictionaries")
 struct SharedStorePropertyTests {
   private static let operationCount =
     Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 1500

@@ -9,7 +9,7 @@ import Testing
 /// Random operations on a store and on plain dictionaries, compared all the time.
 ///
 /// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` repeats a failure, or looks for rarer ones.
-@Suite("A store against plain dictionaries")
+@Suite("A store compared with plain dictionaries")
 struct StorePropertyTests {
   @Test("random operations, aborts and reopenings", arguments: PropertySeeds.seeds)
   func random(_ seed: UInt64) throws {

@@ -58,7 +58,7 @@ struct StoreTests {
     #expect(first.store.uuid == uuid)
   }
 
-  @Test("create refuses what is there, and leaves it alone")
+  @Test("create rejects an existing path, and leaves it unchanged")
   func createExisting() throws {
     let test = try TestStore(library())
     try test.store.insert("Author", ["name": "Ada"])
@@ -68,7 +68,7 @@ struct StoreTests {
     #expect(try test.store.info().counts == ["Book": 0, "Author": 1])
   }
 
-  @Test("open refuses what is not there, and makes it only with a model")
+  @Test("open rejects a missing store, and creates it only with a model")
   func openMissing() throws {
     let root = try temporaryDirectory()
     defer { try? FileManager.default.removeItem(atPath: root) }
@@ -94,7 +94,7 @@ struct StoreTests {
     expectError(.invalidStore) { _ = try ObjectStore.open(at: root + "/link") }
   }
 
-  @Test("a store opens without its model's file, and holds it whole")
+  @Test("a store opens without its model's file, and contains it completely")
   func openWithoutModel() throws {
     let model = library(unique: [["title", "author"]])
     let test = try TestStore(model)
@@ -255,7 +255,7 @@ struct ObjectNameTests {
     }
   }
 
-  @Test("names of objects that are gone, of other stores and of other entities are not found")
+  @Test("names of deleted objects, of other stores and of other entities are not found")
   func notFound() throws {
     let test = try TestStore(library())
     let id = try test.store.insert("Author")

@@ -7,7 +7,7 @@ import Testing
 /// bytes, and a plan that fails is an operation that fails and changes nothing.
 ///
 /// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=20000` repeats a failure, or looks for rarer ones.
-@Suite("Plans against what they plan")
+@Suite("Plans compared with their execution")
 struct PlanPropertyTests {
   static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 120
 

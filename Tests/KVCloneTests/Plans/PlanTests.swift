@@ -86,7 +86,7 @@ struct PlanTests {
     try checked(test.store)
   }
 
-  @Test("a migration's plan lists conversions and equal values together, and leaves the file as long as it was")
+  @Test("a migration's plan lists conversions and equal values together, and does not grow the file")
   func migration() throws {
     var options = StoreOptions()
     options.spillBudget = 1 << 16

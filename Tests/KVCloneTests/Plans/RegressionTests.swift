@@ -102,7 +102,7 @@ struct RegressionTests {
   }
 
   /// A writer who gives up while a clone waits for the lock uses up serials that the plan has given out.
-  @Test func aPlanSurvivesAWriterWhoGivesUp() throws {
+  @Test func aPlanSurvivesAnAbortingWriter() throws {
     struct GivenUp: Error {}
     let test = try TestStore(Self.model)
     let store = test.store

@@ -49,7 +49,7 @@ struct RollbackTests {
     }
   }
 
-  @Test("a plan that fails halfway has the counts of the whole rollback")
+  @Test("a plan that fails half way has the counts of the complete rollback")
   func failingPlan() throws {
     let (test, books, tags) = try filled()
     let first = try test.store.createSnapshot(named: "first")
@@ -118,7 +118,7 @@ struct RollbackTests {
     #expect(try test.store.diff(from: first).isEmpty)
   }
 
-  @Test("the whole store goes back, and forth again", arguments: [false, true])
+  @Test("the complete store is rolled back, and forward again", arguments: [false, true])
   func wholeStore(history: Bool) throws {
     let (test, books, tags) = try filled(history: history)
     let first = try test.store.createSnapshot(named: "first")
@@ -162,7 +162,7 @@ struct RollbackTests {
     #expect(try test.store.read { tx in try SnapshotTests.text(tx) } == after)
   }
 
-  @Test("one object goes back with what belongs to it, and the rest stays")
+  @Test("one object is rolled back with what belongs to it, and the rest stays")
   func oneObject() throws {
     let (test, books, tags) = try filled(history: true)
     let first = try test.store.createSnapshot(named: "first")

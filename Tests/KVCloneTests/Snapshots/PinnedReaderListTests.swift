@@ -159,7 +159,7 @@ import Testing
     #expect(try test.store.activeReaders().count == 2)
   }
 
-  @Test func anEngineThatKnowsNoReadersTellsWhatIsPinned() throws {
+  @Test func anEngineWithoutReaderListReportsPinnedSnapshots() throws {
     let engine = MemoryStorage()
     try ObjectStore.create(in: engine, model: pinnedModel).close()
     engine.reopen()

@@ -110,7 +110,7 @@ extension TestStore {
     #expect(try test.store.activeReaders().isEmpty)
   }
 
-  @Test func aReadGoesOnWhenItsSnapshotEnds() throws {
+  @Test func aReadContinuesWhenItsSnapshotEnds() throws {
     let (test, ids) = try TestStore.pinned(100)
     let store = test.store
     let closing = try store.pinnedSnapshot()
@@ -153,7 +153,7 @@ extension TestStore {
     try checked(test.store)
   }
 
-  @Test func expiryFreesPagesThoughNobodyReads() throws {
+  @Test func expiryFreesPagesWithoutReaders() throws {
     let (test, ids) = try TestStore.pinned()
     let store = test.store
     let snapshot = try store.pinnedSnapshot(owner: "forgotten", maximumAge: .milliseconds(50))

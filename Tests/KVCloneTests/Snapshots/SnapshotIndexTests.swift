@@ -36,7 +36,7 @@ struct SnapshotIndexTests {
   }
 
   @Test("one that is younger than the snapshot, one that goes, and one that comes back")
-  func youngerAndGone() throws {
+  func youngerAndDeleted() throws {
     let test = try TestStore(Self.byName)
     let ids = try test.store.write { tx in
       try (0..<10).map { number in

@@ -10,7 +10,7 @@ import Testing
 /// Random operations on a store whose snapshots come and go, each held against a full copy of the plain dictionaries.
 ///
 /// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` repeats a failure, or looks for rarer ones.
-@Suite("Snapshots against full copies")
+@Suite("Snapshots compared with full copies")
 struct SnapshotPropertyTests {
   static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 500
 

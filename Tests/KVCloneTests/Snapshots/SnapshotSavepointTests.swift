@@ -118,7 +118,7 @@ struct SnapshotSavepointTests {
     try end()
   }
 
-  @Test("a rolled-back savepoint leaves no previous states")
+  @Test("a rolled-back savepoint leaves no preimages")
   func nothingSaved() throws {
     try store.createSnapshot(named: "old")
     let retained = try store.snapshot(named: "old").retainedBytes()
@@ -128,7 +128,7 @@ struct SnapshotSavepointTests {
     try end()
   }
 
-  @Test("objects that were inserted before the savepoint have no previous states, and are not in the snapshot")
+  @Test("objects that were inserted before the savepoint have no preimages, and are not in the snapshot")
   func insertedBefore() throws {
     try store.createSnapshot(named: "old")
     let before = try text()
@@ -248,7 +248,7 @@ struct SnapshotSavepointTests {
     try end()
   }
 
-  @Test("blobs whose last live reference goes in a rolled-back savepoint, with a snapshot that shows them")
+  @Test("blobs whose last live reference is removed in a rolled-back savepoint, with a snapshot that references them")
   func blobs() throws {
     try store.createSnapshot(named: "old")
     try store.write { tx in
@@ -269,7 +269,7 @@ struct SnapshotSavepointTests {
     #expect(try store.blobCount() == 0)
   }
 
-  @Test("a rollback of the store to a snapshot, after savepoints have come and gone")
+  @Test("a rollback of the store to a snapshot, after savepoints have ended")
   func storeRollback() throws {
     let snapshot = try store.createSnapshot(named: "old")
     let before = try text()

@@ -29,7 +29,7 @@ struct SnapshotTests {
     return lines
   }
 
-  @Test("shows what the store showed, and the store goes on")
+  @Test("shows the state of the store, and the store continues")
   func basics() throws {
     let test = try TestStore(snapshotModel)
     let (book, tag) = try test.store.write { tx in
@@ -135,7 +135,7 @@ struct SnapshotTests {
     try test.store.expectNoPreviousStates()
   }
 
-  @Test("a blob whose last live referrer goes")
+  @Test("a blob whose last live reference is removed")
   func blobs() throws {
     let test = try TestStore(snapshotModel)
     let data = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })

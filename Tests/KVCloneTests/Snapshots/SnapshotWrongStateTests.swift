@@ -32,7 +32,7 @@ struct SnapshotWrongStateTests {
 
   // MARK: Differences
 
-  @Test("a member that moves from the end of one piece of a list to the beginning of another is told")
+  @Test("a member that moves from the end of one chunk of a list to the beginning of another is reported")
   func movesBetweenPieces() throws {
     let (test, book, pages) = try filled(pages: 400)
     // So that there is room in the pieces.
@@ -73,7 +73,7 @@ struct SnapshotWrongStateTests {
 
   // MARK: The whole store
 
-  @Test("the history tells each object once, and what a plan counts is what happens")
+  @Test("the history contains each object once, and a plan's counts are those of the execution")
   func toldOnce() throws {
     var options = StoreOptions()
     options.tracksHistory = true
@@ -191,7 +191,7 @@ struct SnapshotWrongStateTests {
 
   // MARK: Deleting
 
-  @Test("an older snapshot keeps nothing of what came after it when a younger one goes")
+  @Test("deleting a younger snapshot removes the preimages that an older one does not need")
   func laterKeys() throws {
     let test = try TestStore(snapshotModel)
     let old = try test.store.createSnapshot(named: "old")
@@ -217,7 +217,7 @@ struct SnapshotWrongStateTests {
 
   // MARK: Some objects
 
-  @Test("what a rollback has brought back goes again with the object that it belongs to")
+  @Test("a restored blob is deleted again with the object that it belongs to")
   func goesAgain() throws {
     let (test, book, pages) = try filled(pages: 3)
     let full = try test.store.createSnapshot(named: "full")
@@ -233,7 +233,7 @@ struct SnapshotWrongStateTests {
   }
 
   /// Found by a random run: seed 140, operation 22,763.
-  @Test("a large value that was set again to the same bytes is no change")
+  @Test("a blob that was set again to the same bytes is no change")
   func sameLargeValue() throws {
     let test = try TestStore(snapshotModel)
     let cover = Data(repeating: 1, count: 5000)
@@ -249,7 +249,7 @@ struct SnapshotWrongStateTests {
     try checked(test.store)
   }
 
-  @Test("an object that comes back knows again what it was cloned from")
+  @Test("a restored object has its provenance again")
   func provenance() throws {
     let (test, book, _) = try filled(pages: 3)
     try test.store.set(book, "number", nil)
@@ -327,7 +327,7 @@ struct SnapshotWrongStateTests {
     #expect(try peer.finish() == 0)
   }
 
-  @Test("snapshots that transactions make and delete, which are given up")
+  @Test("snapshots that aborted transactions create and delete")
   func givenUp() throws {
     let (test, book, _) = try filled(pages: 40)
     let kept = try test.store.createSnapshot(named: "kept")

@@ -19,7 +19,7 @@ private let model = ManagedObjectModel("Blobs") {
 }
 
 /// What a clone, its dry run and its limits make of large values.
-@Suite("Clones of large values")
+@Suite("Clones of blobs")
 struct CloneBlobTests {
   let test: TestStore
   var store: ObjectStore { test.store }
@@ -49,7 +49,7 @@ struct CloneBlobTests {
     try checked(store)
   }
 
-  @Test("lengths that a damaged record tells do not overflow", arguments: [CloneOptions.Blobs.share, .copy])
+  @Test("lengths in a corrupted record do not overflow", arguments: [CloneOptions.Blobs.share, .copy])
   func lies(_ blobs: CloneOptions.Blobs) throws {
     let items = try store.insert("Item", count: 2)
     for item in items { try store.set(item, "data", .binary(Data(repeating: 7, count: 2_000))) }

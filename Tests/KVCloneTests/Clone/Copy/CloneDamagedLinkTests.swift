@@ -47,7 +47,7 @@ import Testing
     #expect(throws: (any Error).self) { try fixture.store.clone([root]) }
   }
 
-  @Test("a child whose inverse names itself ends the clone, not the process")
+  @Test("a child whose inverse refers to itself ends the clone, not the process")
   func parentLoop() throws {
     let fixture = try CloneStore(Self.tree)
     let root = try fixture.insert("Node", ["rootName": "r"])
@@ -81,7 +81,7 @@ import Testing
     }
   }
 
-  @Test("R35 a large value of an attribute that is derived there leaves no orphan", .tags(.r35))
+  @Test("R35 a blob of an attribute that is derived in the destination leaves no orphan", .tags(.r35))
   func derivedThere() throws {
     let fixture = try CloneStore(Self.image(nil))
     let other = try CloneStore(Self.image("raw"))
@@ -159,7 +159,7 @@ import Testing
     }
   }
 
-  @Test("R30 a hook that answers anything, against a reference", .tags(.r30), arguments: 0..<24)
+  @Test("R30 a hook that returns any answer, compared with a reference", .tags(.r30), arguments: 0..<24)
   func hookReference(seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed) + 9000)
     let fixture = try CloneStore(CloneWays.model)
@@ -331,7 +331,7 @@ import Testing
     #expect(planner.values.count < 100, "\(planner.values.count) values with their keys in a dictionary")
   }
 
-  @Test("R36, R31 the plan of a call that would be repeated, when its source is gone", .tags(.r36, .r31))
+  @Test("R36, R31 the plan of a repeated call after its source was deleted", .tags(.r36, .r31))
   func planOfRepeated() throws {
     let fixture = try CloneStore(Self.tree)
     let root = try fixture.insert("Node")

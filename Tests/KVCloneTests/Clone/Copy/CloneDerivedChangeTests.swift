@@ -52,7 +52,7 @@ struct CloneDerivedChangeTests {
     }
   }
 
-  @Test("R24: what a transaction has changed counts, not what was stored before", .tags(.r24))
+  @Test("R24: the transaction's changes count, not what was stored before", .tags(.r24))
   func staleHolder() throws {
     let fixture = try CloneStore(Self.users)
     let none = try fixture.insert("User", ["name": "none"])
@@ -114,7 +114,7 @@ struct CloneDerivedChangeTests {
     try fixture.expectClean()
   }
 
-  @Test("values that are asked for again and again are kept")
+  @Test("values that are used repeatedly are cached")
   func kept() {
     var futures = FutureValues()
     func key(_ serial: UInt64) -> FutureValues.Key {

@@ -233,7 +233,7 @@ struct CloneDerivedTests {
     try fixture.expectClean()
   }
 
-  @Test("R17 a value that is derived from those who follow it is an error of the plan", .tags(.r17))
+  @Test("R17 a value that is derived from objects that follow it is an error of the plan", .tags(.r17))
   func circle() throws {
     let fixture = try CloneStore(
       ManagedObjectModel("Circle") {
@@ -299,7 +299,7 @@ struct CloneDerivedTests {
     }
   }
 
-  @Test("R17, R35: in another store what is derived is known where it is made of clones alone", .tags(.r17, .r35))
+  @Test("R17, R35: in another store a derived value is known if it depends on clones alone", .tags(.r17, .r35))
   func elsewhere() throws {
     let fixture = try CloneStore(Self.notes)
     let other = try CloneStore(Self.notes)

@@ -36,7 +36,7 @@ import Testing
     for serial in members { #expect(set.contains(serial)) }
   }
 
-  @Test("a rank counts the members before, and those who are no members have none")
+  @Test("a rank counts the members before; non-members have none")
   func ranks() {
     let members = Array(stride(from: 1 as UInt64, to: 300_000, by: 7))
     var objects = ObjectSet()

@@ -122,7 +122,7 @@ struct CloneContractCancelTests {
     try test.expectClean()
   }
 
-  @Test("R29: of many clones that are cancelled at any time each is whole or not there", .tags(.r29))
+  @Test("R29: of many clones that are cancelled at any time each is complete or absent", .tags(.r29))
   func anyTime() async throws {
     let (test, doc) = try filled()
     let store = test.store

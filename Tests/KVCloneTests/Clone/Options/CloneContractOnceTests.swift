@@ -203,7 +203,7 @@ struct CloneContractOnceTests {
     expectRepeated(try store.clone([source.doc], options: keyed()), result)
   }
 
-  @Test("R31: keys have 1 to 255 bytes of UTF-8, and are told apart byte by byte", .tags(.r31))
+  @Test("R31: keys have 1 to 255 bytes of UTF-8, and are compared bytewise", .tags(.r31))
   func lengths() throws {
     let test = try ContractStore(contractModel)
     let box = try test.store.insert("Box")
@@ -278,8 +278,8 @@ struct CloneContractOnceTests {
     try test.expectClean()
   }
 
-  @Test("R1, R33: a clone that is given up leaves no provenance", .tags(.r1, .r33))
-  func provenanceGivenUp() throws {
+  @Test("R1, R33: an aborted clone leaves no provenance", .tags(.r1, .r33))
+  func provenanceAborted() throws {
     let test = try ContractStore(contractModel)
     let store = test.store
     let source = try ContractLibrary(store)

@@ -177,7 +177,7 @@ struct CloneContractPlanTests {
       .objectNotFound, doc + [ObjectID(rootCode: source.doc.rootCode, serial: 999)], options { _ in })
   }
 
-  @Test("R29: limits count all copies; what is exactly at the limit is done", .tags(.r29))
+  @Test("R29: limits count all copies; the limit itself is allowed", .tags(.r29))
   func limits() throws {
     for count in [1, 3] {
       let test = try ContractStore(contractModel)
@@ -209,7 +209,7 @@ struct CloneContractPlanTests {
     try test.expectClean()
   }
 
-  @Test("R36: a plan answers while somebody writes, and sees what is committed", .tags(.r36))
+  @Test("R36: a plan does not wait for writers, and sees what is committed", .tags(.r36))
   func whileWriting() throws {
     let test = try ContractStore(contractModel)
     let store = test.store

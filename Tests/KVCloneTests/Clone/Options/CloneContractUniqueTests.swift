@@ -155,7 +155,7 @@ struct CloneContractUniqueTests {
     try test.expectClean()
   }
 
-  @Test("R25: a thousand copies of one value; a copy that is changed lets go of it", .tags(.r25))
+  @Test("R25: a thousand copies of one value; changing a copy releases it", .tags(.r25))
   func manyReferences() throws {
     let test = try ContractStore(contractModel)
     let store = test.store
@@ -183,7 +183,7 @@ struct CloneContractUniqueTests {
     try test.expectClean()
   }
 
-  @Test("R25: copied values are nobody else's", .tags(.r25), arguments: [1, 3])
+  @Test("R25: copied values are not shared", .tags(.r25), arguments: [1, 3])
   func copies(_ count: Int) throws {
     let test = try ContractStore(contractModel)
     let store = test.store

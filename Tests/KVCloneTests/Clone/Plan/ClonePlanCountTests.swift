@@ -128,7 +128,7 @@ import Testing
     }
   }
 
-  @Test("R36 a plan knows that the key stands for another clone", .tags(.r36))
+  @Test("R36 a plan reports that the key belongs to another clone", .tags(.r36))
   func planOfReusedKey() throws {
     let fixture = try CloneStore(Self.refer)
     let kind = try fixture.insert("Kind")

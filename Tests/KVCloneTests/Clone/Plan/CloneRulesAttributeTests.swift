@@ -275,7 +275,7 @@ struct CloneRulesAttributeTests {
     }
   }
 
-  @Test("R17 a composite that follows its parent as a whole takes every leaf", .tags(.r17))
+  @Test("R17 a composite that follows its parent copies every element", .tags(.r17))
   func r17_composite() throws {
     let elements = [AttributeDescription("a", .string), AttributeDescription("b", .integer32)]
     let fixture = try CloneStore(

@@ -153,7 +153,7 @@ struct CloneRulesEdgeTests {
     #expect(Set(try fixture.members(second, "tags")).isDisjoint(with: tags))
   }
 
-  @Test("R12 in an outside object's ordered inverse, clones stand at the end in their sources' order", .tags(.r12))
+  @Test("R12 in an outside object's ordered inverse, clones are at the end in their sources' order", .tags(.r12))
   func r12_outsideInverse() throws {
     let (album, photos) = try album(4)
     let stranger = try fixture.insert("Photo", ["name": "stranger"])

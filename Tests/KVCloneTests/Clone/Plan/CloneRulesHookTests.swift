@@ -110,7 +110,7 @@ struct CloneRulesHookTests {
     #expect(try fixture.members(tag, "tasks").count == 5)
   }
 
-  @Test("R30 reference shares what the rules follow, and what stands in its way is an error", .tags(.r30))
+  @Test("R30 reference shares what the rules follow, and obstacles are errors", .tags(.r30))
   func r30_reference() throws {
     let result = try fixture.clone(
       [root], hook { edge, _ in edge.relationship == "note" ? .reference : edge.rule })
@@ -186,7 +186,7 @@ struct CloneRulesHookTests {
     try fixture.expectClean()
   }
 
-  @Test("R30 the plan asks, and tells what the clone will do", .tags(.r30))
+  @Test("R30 the plan calls the hook, and predicts the clone", .tags(.r30))
   func r30_planned() throws {
     let options = hook { edge, _ in edge.relationship == "tags" ? .follow : edge.rule }
     let plan = try fixture.store.planClone([root], options: options)

@@ -153,7 +153,7 @@ struct CloneRulesIdempotencyTests {
     expectSame(try fixture.store.clone([shelf], options: past), as: second)
   }
 
-  @Test("R31 purging forgets keys: some, old ones, expired ones, all", .tags(.r31))
+  @Test("R31 purging removes keys: some, old ones, expired ones, all", .tags(.r31))
   func r31_purge() throws {
     let store = fixture.store
     for name in ["a", "b", "c"] { try fixture.clone([shelf], keyed(name)) }
@@ -178,7 +178,7 @@ struct CloneRulesIdempotencyTests {
     try fixture.expectClean()
   }
 
-  @Test("R31 many who ask at once get one clone", .tags(.r31))
+  @Test("R31 concurrent calls with one key make one clone", .tags(.r31))
   func r31_concurrent() async throws {
     let (store, shelf, options) = (fixture.store, shelf, keyed("k"))
     let results = try await withThrowingTaskGroup(of: CloneResult.self) { group in

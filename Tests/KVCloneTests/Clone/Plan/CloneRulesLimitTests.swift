@@ -47,7 +47,7 @@ struct CloneRulesLimitTests {
 
   // MARK: R25
 
-  @Test("R25 a clone shares large values: the file does not grow by their bytes", .tags(.r25))
+  @Test("R25 a clone shares blobs: the file does not grow by their bytes", .tags(.r25))
   func r25_shared() throws {
     let large = bytes(3 << 20)
     let image = try fixture.insert(

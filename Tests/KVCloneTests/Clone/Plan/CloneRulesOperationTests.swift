@@ -41,7 +41,7 @@ struct CloneRulesOperationTests {
     #expect(try fixture.clone([parent]).objectCount == 2)
   }
 
-  @Test("R1 what else a transaction did is given up with the clone that failed in it", .tags(.r1))
+  @Test("R1 other changes of a transaction are aborted with the clone that failed in it", .tags(.r1))
   func r1_abortOnly() throws {
     let fixture = try CloneStore(Self.family())
     let parent = try fixture.insert("Parent", ["name": "p"])
@@ -175,7 +175,7 @@ struct CloneRulesOperationTests {
 
   // MARK: R27, R28
 
-  @Test("R27 MOCloner's call commits by itself, or takes part in the caller's transaction", .tags(.r27))
+  @Test("R27 MOCloner's call commits itself, or takes part in the caller's transaction", .tags(.r27))
   func r27_call() throws {
     let fixture = try CloneStore(Self.family())
     let parent = try fixture.insert("Parent", ["name": "p"])

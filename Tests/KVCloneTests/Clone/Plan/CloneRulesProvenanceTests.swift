@@ -48,7 +48,7 @@ struct CloneRulesProvenanceTests {
     return [root] + bs + (try bs.flatMap { try fixture.members($0, "cs") })
   }
 
-  @Test("R33 every object of a clone remembers its source, and only where it was asked for", .tags(.r33))
+  @Test("R33 every object of a clone has provenance, and only if requested", .tags(.r33))
   func r33_recorded() throws {
     let silent = try fixture.clone([root]).root
     for id in try tree(silent) { #expect(try provenance(id) == nil) }
