@@ -299,7 +299,7 @@ extension MigrationPlanner {
   /// Checks a step after handlers or mapping models, which could not be planned completely.
   ///
   /// - Parameter session: a session with the version before the step.
-  /// - Throws: `notInferable`, with an object that lacks a required value.
+  /// - Throws: `mappingRequired`, with an object that lacks a required value.
   func requirePossible(_ index: Int, _ session: borrowing Session) throws(StoreError) {
     let work = works[index]
     guard work.isUnforeseeable, work.step.mapping == nil, !work.difference.refusals.isEmpty else { return }
@@ -326,7 +326,7 @@ extension MigrationPlanner {
 }
 
 extension MigrationPlan {
-  /// - Throws: `notInferable`.
+  /// - Throws: `mappingRequired`.
   func requirePossible() throws(StoreError) {
     guard let step = steps.first(where: { !$0.refusals.isEmpty }), let first = step.refusals.first else { return }
     let reasons = step.refusals.prefix(20).map { "\($0.description) (\($0.work.reason ?? ""))" }

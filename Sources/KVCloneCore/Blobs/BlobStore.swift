@@ -52,7 +52,7 @@ extension StorageTransaction {
   /// Passes the blob's bytes to `body` in order, in parts of at most a chunk, each verified and valid during the call.
   ///
   /// - Parameter range: The wanted bytes; nil for all.
-  /// - Throws: `objectNotFound`, `invalidIndex` for a range beyond the end, `damaged`, and errors of `body`.
+  /// - Throws: `objectNotFound`, `invalidIndex` for a range beyond the end, `corrupted`, and errors of `body`.
   borrowing func readBlob(
     _ tables: BlobTables, _ serial: UInt64, range: Range<UInt64>? = nil, _ body: (RawSpan) throws -> Void
   ) throws {

@@ -4,7 +4,7 @@ package enum EncodingMark {
   package enum Finding {
     /// The byte order mark of UTF-8, with its number of bytes.
     case utf8(Int)
-    /// The byte order mark of UTF-16 or UTF-32, or a zero byte beside the first character, which JSON never has.
+    /// The byte order mark of UTF-16 or UTF-32, or a zero byte next to the first character, which JSON never has.
     case wide
   }
 

@@ -28,7 +28,7 @@ public struct ObjectView: ~Escapable {
   /// Transient attributes, from the transaction; usually nil.
   private let transients: [String: AttributeValue]?
 
-  /// - Throws: `damaged` if the record belongs to another root entity than the id.
+  /// - Throws: `corrupted` if the record belongs to another root entity than the id.
   @_lifetime(copy record)
   package init(
     _ record: consuming RecordView, id: ObjectID, _ schema: Schema, transients: [String: AttributeValue]?
@@ -103,7 +103,7 @@ public struct ObjectView: ~Escapable {
 
   /// An attribute's value in the general case.
   ///
-  /// - Throws: `unknownProperty` if the object's entity lacks the attribute; `wrongType`; `damaged`.
+  /// - Throws: `unknownProperty` if the object's entity lacks the attribute; `wrongType`; `corrupted`.
   private func found<Value: AttributeConvertible>(_ place: AttributePlace) throws(StoreError) -> Value? {
     let entity = entity
     guard place.schemaNumber != schemaNumber || entity.isKind(of: place.entityCode) else {

@@ -144,7 +144,8 @@ extension StorageTransaction {
   /// - Parameters:
   ///   - appending: Whether the list's keys are above all others of the table, so that chunks can be appended.
   ///   - next: Returns the next id, or nil at the end; it has to end after `count` ids.
-  /// - Throws: `damaged` if the ids do not ascend or their number is not `count`: their source does not match its head.
+  /// - Throws: `corrupted` if the ids do not ascend or their number is not `count`: their source does not match its
+  ///   head.
   mutating func writeUnordered(
     _ list: ListAddress, count: Int, appending: Bool = false, next: () throws(StoreError) -> ObjectID?
   ) throws(StoreError) {

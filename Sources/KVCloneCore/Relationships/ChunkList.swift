@@ -45,7 +45,7 @@ extension StorageTransaction {
   ///
   /// A chunk with a corrupted key belongs to another list, or to none: only the count reveals that it is missing.
   ///
-  /// - Throws: `damaged` if the chunks have more members, or fewer.
+  /// - Throws: `corrupted` if the chunks have more members, or fewer.
   borrowing func forEachChunk(
     _ list: ListAddress, count: Int, _ body: (ObjectIDList) throws(StoreError) -> Bool
   ) throws(StoreError) {

@@ -4,7 +4,7 @@ import Synchronization
 package final class FormerCatalogs: Sendable {
   private let known = Mutex<[UInt64: StoreCatalog]>([:])
 
-  /// - Throws: `damaged`.
+  /// - Throws: `corrupted`.
   package func catalog(
     _ number: UInt64, _ storage: borrowing StorageTransaction, _ metadata: StorageTable
   ) throws(StoreError) -> StoreCatalog {

@@ -122,7 +122,7 @@ struct PageView {
     }
     // mdb_node_add and mdb_node_del keep the nodes packed at the page's end, each rounded up to an even length.
     if used != Self.size - upper { return .badBounds }
-    // The first key of a branch is ignored: it stands for everything before the second one.
+    // The first key of a branch is ignored: it represents everything before the second one.
     for index in stride(from: isLeaf ? 1 : 2, to: count, by: 1) {
       if unsafe compare(key(index - 1), key(index), order) >= 0 { return .badOrder }
     }

@@ -37,7 +37,7 @@ package final class PageFile: Sendable {
   /// With a `lockTimeout`, takes `writer.lock`, if it exists and can be locked in time, to exclude writers of other
   /// processes. Check `isStillCurrent` at the end.
   ///
-  /// - Throws: what prevents reading: `noStore`, `alreadyOpen`, `symlink`, `wrongMode` …
+  /// - Throws: what prevents reading: `storeNotFound`, `alreadyOpen`, `symlink`, `wrongMode` …
   package convenience init(
     at directory: String, lockTimeout: Duration? = nil, isUntouched: Bool = false, watch: PageWatch? = nil,
     refusals: PageRefusals = PageRefusals()
@@ -162,7 +162,7 @@ package final class PageFile: Sendable {
     guard var base = buffer.baseAddress else { return }
     var rest = buffer.count
     var position = Int(page) * LMDBLimits.pageSize + offset
-    // Reading several pages at once failed: each by itself may be readable.
+    // Reading several pages at once failed: each may be readable alone.
     var refused: (page: UInt64, code: Int32)?
     while rest > 0 {
       let inPage = min(rest, LMDBLimits.pageSize - position % LMDBLimits.pageSize)

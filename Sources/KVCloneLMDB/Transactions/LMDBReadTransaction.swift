@@ -2,11 +2,11 @@ import CKVCloneLMDB
 
 /// A snapshot of the whole environment: what was committed when it began.
 ///
-/// It sees no later write, blocks nobody, and keeps the pages it can see from being reused while it lives. Spans it
-/// returns point into the memory map and cannot outlive it. Threads may use it in turns, never at once (`MDB_NOTLS`),
-/// so it is not Sendable; guard a shared one with a lock.
+/// It sees no later write, blocks no other transaction, and keeps the pages it can see from being reused while it
+/// lives. Spans it returns point into the memory map and cannot outlive it. Threads may use it alternately, never at
+/// once (`MDB_NOTLS`), so it is not Sendable; guard a shared one with a lock.
 ///
-/// It holds no reference to its environment, which would cost as much as all the rest of its begin: what it needs of it
+/// It holds no reference to its environment, which would cost as much as the rest of its begin: the part that it needs
 /// is never freed, and the file stays open until the transaction ends (`EnvironmentCore`).
 @safe
 public struct LMDBReadTransaction: ~Copyable {

@@ -4,7 +4,7 @@ extension LMDBWriteTransaction {
   /// Writes the dirty pages to the file and frees their memory, without committing; does nothing if the library does
   /// not support it.
   ///
-  /// LMDB keeps every dirty page in memory, and by itself spills only after 131,071 entries, a run of overflow pages
+  /// LMDB keeps every dirty page in memory, and on its own spills only after 131,071 entries, a run of overflow pages
   /// counting as one. An `mdb_put` into the unnamed database, on the key of a named table, that declares a huge value
   /// first makes room for it, that is, spills everything, and then fails to overwrite a table with `MDB_INCOMPATIBLE`
   /// before it reads the data. `MDB_RESERVE` ensures that a library with another order would not read from the null

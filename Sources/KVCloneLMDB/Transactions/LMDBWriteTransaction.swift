@@ -1,6 +1,6 @@
 import CKVCloneLMDB
 
-/// The one write transaction of an environment. It sees its own writes, and nobody else does before `commit`.
+/// The one write transaction of an environment. It sees its own writes, which are invisible to others before `commit`.
 ///
 /// It belongs to the thread that began it: begin, use and end it there (LMDB's lock belongs to a thread). Values it
 /// returns are valid until its next write; writes are `mutating`, so the compiler checks that. A failed write operation

@@ -1,6 +1,6 @@
 /// Parses a format into a tree, by recursive descent with operator precedence.
 ///
-/// Parentheses may contain a predicate or an expression, and only the end of the content tells which; one grammar
+/// Parentheses may contain a predicate or an expression, and only the end of the content shows which; one grammar
 /// therefore parses both, and every use checks the kind of its node. Nesting is counted, and every node records its
 /// height: neither can exceed ``QueryTree/maximumHeight``. Few functions are recursive (``binary(_:)``, `unary`,
 /// ``postfix()``, ``list(_:)``); others, which are never inlined, assemble their results, so that 200 levels fit on a

@@ -3,9 +3,8 @@ import Synchronization
 
 /// The regular expression of a MATCHES, or of a model's rule, for whole texts: ICU's, like Core Data's.
 ///
-/// ICU backtracks, and a pattern with nested repetitions can take practically forever. It is therefore asked for
-/// progress reports, and stopped after too many: whether that happens depends on the pattern and the text, not on the
-/// machine.
+/// ICU backtracks, and a pattern with nested repetitions can take practically forever. It therefore reports progress,
+/// and is stopped after too many reports: whether that happens depends on the pattern and the text, not on the machine.
 package final class TextPattern {
   /// ICU reports after every 10,000 steps of backtracking. A text of a million characters with backtracking at every
   /// position takes a tenth of the limit; the whole limit takes about a tenth of a second.

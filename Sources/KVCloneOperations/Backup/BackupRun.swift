@@ -147,7 +147,7 @@ final class BackupRun: Sendable {
     return (commit, map.pageCount)
   }
 
-  /// - Throws: `damaged`, with the first issue.
+  /// - Throws: `corrupted`, with the first issue.
   func refuse(_ damages: [IntegrityIssue], _ path: String) throws(StoreError) {
     guard let first = damages.first else { return }
     let place = first.object.map { "\($0): " } ?? ""

@@ -20,7 +20,7 @@ struct IncrementFile {
   let tables: [StorageTable]
 
   /// - Parameter name: the name in errors.
-  /// - Throws: `brokenChain` if it is not an incremental backup, `damaged`, `newerFormat`, `cancelled` …
+  /// - Throws: `brokenChain` if it is not an incremental backup, `corrupted`, `newerFormat`, `cancelled` …
   init(at path: String, named name: String? = nil, _ run: BackupRun) throws(StoreError) {
     let file = try storeErrors { () throws(LMDBError) in try PageFile(at: path, watch: run.watch()) }
     try self.init(file, path: name ?? path, run)

@@ -148,7 +148,7 @@ enum SalvageState {
       let counter = entry.value().flatMap { try? CounterValue(stored: RawSpan(_unsafeBytes: $0), seed: seed) }
       return counter.map { $0.value > commit } == true
     }
-    // A record has up to a gibibyte of overflow pages, and most are older: its header tells.
+    // A record has up to a gibibyte of overflow pages, and most are older: the header contains the commit.
     guard let id = StoreChecker.objectID(RawSpan(_unsafeBytes: entry.key)),
       let header = entry.prefix(RecordView.headerLength),
       let claimed = try? RecordView.commit(of: header.span.bytes), claimed > commit, let bytes = entry.value()

@@ -43,7 +43,7 @@ final class LoadSpool {
   ///   - progress: called with the total number of received bytes.
   ///   - checkFirstLine: called with the first line of the text, unless that is a long one.
   /// - Returns: the number of spooled lines; 0 at the end of the source.
-  /// - Throws: `unreadableLine` for one above ``LineReader/lineLimit``; `diskFull`, `io`; errors of `source` and
+  /// - Throws: `malformedLine` for one above ``LineReader/lineLimit``; `diskFull`, `io`; errors of `source` and
   ///   `checkFirstLine`.
   func fill(
     upTo limit: Int, from source: LineReader.Source, progress: ((UInt64) -> Void)?,

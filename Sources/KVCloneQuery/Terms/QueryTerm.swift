@@ -63,7 +63,7 @@ final class QueryColumn: Sendable {
   let defaultValue: QueryValue
   /// The name of a whole composite attribute; nil for stored attributes.
   let composite: String?
-  /// Whether blobs are read. The record alone tells whether the value is nil.
+  /// Whether blobs are read. The record alone shows whether the value is nil.
   let readsLargeValues: Bool
 
   init(_ attribute: CompiledAttribute) {

@@ -17,7 +17,7 @@ extension CloneStream {
       let found = try session.storage.copyChunk(origin, .atOrAfter, position, isOrdered: step.pointee.isOrdered, chunk)
       guard let (label, count) = found else { break }
       // Within one chunk, clones are sorted behind the members that are shared. Over several, each chunk would be
-      // sorted only by itself.
+      // sorted, but not the list.
       if done == 0, count < head.count, !step.pointee.isOrdered, try isMixed(origin, context.ids) {
         return try cloneMixedList(origin, list, step, head)
       }

@@ -7,7 +7,7 @@ struct CloneRoom {
   /// The limit of the store's file.
   private let limit: UInt64?
 
-  /// Nil if the space is unknown, which is not an error: the write will tell.
+  /// Nil if the space is unknown, which is not an error: the write fails if it does not fit.
   init?(of session: borrowing Session) {
     guard let facts = (try? session.storage.space()?.facts()) ?? (try? session.engine?.facts()) else { return nil }
     self.facts = facts

@@ -5,7 +5,7 @@ package import KVCloneRecords
 ///
 /// Invariant: every chunk has 1…128 ids. In an unordered list, ids ascend over all chunks, and a chunk's position is
 /// its first id. In an ordered list, chunks are in the order of their labels, and the member index and the directory,
-/// if the head says that the list has them, agree with the chunks. `StorageTransaction.checkList` checks all of it.
+/// if the head says that the list has them, agree with the chunks. `StorageTransaction.findProblems` checks all of it.
 package struct ListAddress: Hashable, Sendable {
   package let links: StorageTable
   package let owner: ObjectID

@@ -80,7 +80,7 @@ public struct Session: ~Copyable {
 
   /// The object's verified record; nil if the object does not exist.
   ///
-  /// - Throws: `damaged` if the record is corrupted.
+  /// - Throws: `corrupted` if the record is corrupted.
   @_lifetime(borrow self)
   package borrowing func record(_ id: ObjectID) throws(StoreError) -> RecordView? {
     guard let table = schema.objectTable(rootCode: id.rootCode) else { return nil }
