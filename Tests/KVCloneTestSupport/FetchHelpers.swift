@@ -22,7 +22,8 @@ extension ObjectReading where Self: ~Copyable {
   package borrowing func ids(_ request: FetchRequest, _ use: RequestPlanner.IndexUse) throws(StoreError) -> [ObjectID] {
     try _withSession { (session) throws(StoreError) in
       var ids: [ObjectID] = []
-      try session.forEachResult(try session.compile(request, use: use)) { (id, _) throws(StoreError) in
+      try FetchExecutor.forEachResult(try FetchExecutor.compile(request, use: use, in: session), in: session) {
+        (id, _) throws(StoreError) in
         ids.append(id)
         return true
       }
@@ -32,13 +33,15 @@ extension ObjectReading where Self: ~Copyable {
 
   package borrowing func count(_ request: FetchRequest, _ use: RequestPlanner.IndexUse) throws(StoreError) -> Int {
     try _withSession { (session) throws(StoreError) in
-      try session.count(try session.compile(request, isCount: true, use: use))
+      try FetchExecutor.count(
+        try FetchExecutor.compile(request, isCount: true, use: use, in: session), in: session)
     }
   }
 
   package borrowing func plan(_ request: FetchRequest, _ use: RequestPlanner.IndexUse) throws(StoreError) -> [String] {
     try _withSession { (session) throws(StoreError) in
-      try session.compile(request, use: use).explanation(request.predicate, request.sortDescriptors, highest: 0)
+      try FetchExecutor.compile(request, use: use, in: session).explanation(
+        request.predicate, request.sortDescriptors, highest: 0)
     }
   }
 }

@@ -53,7 +53,7 @@ final class MappingExpressions {
     if let known = terms[expression]?[entity] { return known }
     let own = try expression.substituting(["source": .expression(.`self`)])
     let term = try reader._withSession { (session) throws(StoreError) in
-      var compiler = session.queryCompiler(try source.entity(entity))
+      var compiler = QueryCompiler(try source.entity(entity), in: session)
       if own.isTooDeep { throw compiler.tooDeep }
       return try compiler.term(own)
     }

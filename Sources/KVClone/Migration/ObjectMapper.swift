@@ -41,15 +41,15 @@ struct ObjectMapper: ~Copyable {
     var transaction = manager.finish()
     try transaction.settle()
     var session = transaction.takeSession()
-    try session.refreshDerived()
+    try DerivedRefresh.refreshAll(in: &session)
     if let dryRun = run.dryRun {
-      try session.validateChanges { issues in
+      try ObjectValidation.validateChanges(in: session) { issues in
         dryRun.reasons.note(issues)
         return true
       }
       return session
     }
-    let issues = try session.validationIssues()
+    let issues = try ObjectValidation.issues(in: session)
     if let issue = issues.first {
       let more = issues.count > 1 ? " (and \(issues.count - 1) more)" : ""
       throw StoreError(

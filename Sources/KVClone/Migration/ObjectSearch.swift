@@ -11,7 +11,7 @@ enum ObjectSearch {
     where predicate: QueryPredicate?, from start: UInt64,
     below end: UInt64 = .max, limit: Int
   ) throws(StoreError) -> [ObjectID] {
-    var compiler = session.queryCompiler(entity)
+    var compiler = QueryCompiler(entity, in: session)
     var condition: QueryCondition?
     if let predicate {
       if predicate.isTooDeep { throw compiler.tooDeep }

@@ -50,7 +50,7 @@ struct StoreMigrator: ~Copyable {
     _ tally: inout MigrationTally
   ) throws(StoreError) -> StoreMigrator {
     // Changes of objects by steps are not recorded in the history; those by handlers are.
-    var history = try session.historyStart() == nil ? nil : HistoryRecorder()
+    var history = try HistoryWriter.start(in: session) == nil ? nil : HistoryRecorder()
     for stride in planner.strides {
       let before = tally
       run.begin(step: stride.first)
@@ -69,7 +69,7 @@ struct StoreMigrator: ~Copyable {
     session.changes.history = history
     session.changes.author = author
     session.changes.operation = "migration"
-    try session.writeHistory()
+    try HistoryWriter.finish(in: &session)
     return self
   }
 
@@ -113,7 +113,7 @@ struct StoreMigrator: ~Copyable {
     let made = (stride.steps.last?.new.codes.indexIDs ?? []).subtracting(standing)
     if !made.isEmpty {
       try run.begin(.index)
-      try session.buildIndexes(made) { (count) throws(StoreError) in try run.advance(by: count) }
+      try IndexBuilder.build(made, in: &session) { (count) throws(StoreError) in try run.advance(by: count) }
     }
     if let mapping = stride.mapping {
       self = StoreMigrator(try ObjectMapper(session).map(by: mapping, from: source, policies, run, &tally))
@@ -167,7 +167,7 @@ struct StoreMigrator: ~Copyable {
     do { try transaction.prepareToSave() } catch { throw stage.failure(error, in: phase) }
     var session = transaction.takeSession()
     if let failure = session.changes.failure { throw stage.failure(failure, in: phase) }
-    let issues = try session.validationIssues()
+    let issues = try ObjectValidation.issues(in: session)
     guard issues.isEmpty else { throw stage.invalid(issues, in: phase) }
     history = session.changes.history
     session.changes.forget()
@@ -182,12 +182,12 @@ struct StoreMigrator: ~Copyable {
       throw StoreError(.limitExceeded, "a store can record at most 65,535 versions of its model")
     }
     self = try reopened(by: step)
-    try session.writeCatalog(step.new, number, after: step.old)
+    try IndexBuilder.writeCatalog(step.new, number, after: step.old, in: &session)
     try keepOldNames()
     try resumeRecording()
     let dropped = step.old.codes.indexIDs.subtracting(step.new.codes.indexIDs)
     session.storage.recorder?.drop(indexes: dropped)
-    for id in dropped.sorted() { try session.dropIndex(id) }
+    for id in dropped.sorted() { try IndexBuilder.drop(id, in: &session) }
     return self
   }
 
@@ -250,7 +250,7 @@ struct StoreMigrator: ~Copyable {
       while let batch = try batches.next(session, where: { removed.contains($0) }) {
         count += batch.count
         if !isRetired {
-          _ = try session.deleteAll(ObjectSet(batch.map(\.id)))
+          _ = try ObjectDeletion.deleteAll(ObjectSet(batch.map(\.id)), in: &session)
           session.changes.forget()
         }
         try run.advance(by: batch.count)
@@ -315,7 +315,7 @@ struct StoreMigrator: ~Copyable {
   {
     let view = try session.existingRecord(id)
     let entity = try session.schema.entity(of: view, id: id)
-    guard let other = try session.conflict(constraint, entity, view, id) else { return }
+    guard let other = try IndexEntries.conflict(constraint, entity, view, id, in: session) else { return }
     try run.refuse(
       StoreError(
         .notUnique,
@@ -333,11 +333,11 @@ struct StoreMigrator: ~Copyable {
       try session.storage.delete(table, MetadataKey.bytes(MetadataKey.derivations).span.bytes)
       return false
     }
-    let isSame = session.hasDerivedValues()
+    let isSame = DerivedRefresh.hasValues(in: session)
     if isSame, !sourcesHaveChanged { return false }
     // No user changed the objects: their times stay.
-    try session.noteAllDerived(includesTimes: !isSame)
-    try session.refreshDerived()
+    try DerivedRefresh.noteAll(includesTimes: !isSame, in: &session)
+    try DerivedRefresh.refreshAll(in: &session)
     if isSame { return true }
     try Metadata.put(&session.storage, table, MetadataKey.derivations, Metadata.derivations(fingerprint))
     return true

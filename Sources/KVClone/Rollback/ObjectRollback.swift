@@ -35,7 +35,7 @@ struct ObjectRollback: ~Copyable, SessionOwner {
   /// Restores the objects. Returns the size of the replaced data, in bytes.
   mutating func run(_ sets: RollbackSets, to snapshot: SnapshotValue) throws(StoreError) -> UInt64 {
     guard let recorder = session.storage.recorder else { return 0 }
-    _ = try session.deleteAll(ObjectSet(sets.doomed))
+    _ = try ObjectDeletion.deleteAll(ObjectSet(sets.doomed), in: &session)
     let past = past(snapshot, recorder)
     // First all objects, then the links between them.
     var recreated = ObjectSet()
@@ -89,8 +89,8 @@ struct ObjectRollback: ~Copyable, SessionOwner {
     try session.store(id, entity)
     session.changes.isEmpty = false
     session.changes.noteInsert(id)
-    try session.addIndexEntries(id, entity)
-    session.noteDerivedInsert(id, entity)
+    try IndexEntries.add(id, entity, in: &session)
+    DerivedChanges.noteInsert(id, entity, in: &session)
     try restoreProvenance(of: id, past)
   }
 
@@ -122,7 +122,7 @@ struct ObjectRollback: ~Copyable, SessionOwner {
     let entity = try session.entity(of: id)
     for relationship in entity.relationships {
       if let members = try changedMembers(of: id, relationship, since: past, ObjectSet()) {
-        try session.setMembers(id, relationship.name, members)
+        try RelationshipLinks.setMembers(id, relationship.name, members, in: &session)
       }
     }
   }

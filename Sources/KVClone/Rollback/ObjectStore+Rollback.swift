@@ -230,13 +230,13 @@ extension WriteTransaction {
 
   /// Refuses to bring back what broke the model's rules when a transaction was half way.
   fileprivate borrowing func validateRollback() throws {
-    let issues = try session.validationIssues()
+    let issues = try ObjectValidation.issues(in: session)
     guard issues.isEmpty else { throw ValidationError(issues: issues) }
   }
 
   /// The same for a dry run, which collects all of it.
   fileprivate borrowing func validateRollback(_ reasons: PlanReasons) throws {
-    try session.validateChanges { issues in
+    try ObjectValidation.validateChanges(in: session) { issues in
       reasons.note(issues)
       return true
     }

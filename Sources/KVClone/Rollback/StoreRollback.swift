@@ -38,7 +38,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
     let horizon = SnapshotHorizon(snapshot, session.schema.orderedLists)
     let born = try objects(since: horizon)
     var run = RollbackRun(horizon, snapshot, session.schema)
-    _ = try session.deleteAll(born)
+    _ = try ObjectDeletion.deleteAll(born, in: &session)
     guard let recorder = session.storage.recorder else { return RollbackTally() }
     try recorder.flush()
     // A view of the same transaction, which sees through what is written meanwhile: that is saved before.
@@ -96,8 +96,8 @@ struct StoreRollback: ~Copyable, SessionOwner {
   /// computed by other expressions then. Nobody is asked about it.
   mutating func end(from past: Schema) throws(StoreError) {
     if past.derivations.fingerprint != session.schema.derivations.fingerprint {
-      try session.noteAllDerived()
-      try session.refreshDerived()
+      try DerivedRefresh.noteAll(in: &session)
+      try DerivedRefresh.refreshAll(in: &session)
     }
     session.changes.inserted = ObjectSet()
     session.changes.updated = ObjectSet()
@@ -177,7 +177,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
       if wasThere, !run.recreated.contains(id) {
         // It was there under its old id because a rollback had brought it back.
         let entity = try session.load(id)
-        if session.changes.history != nil { try session.noteDeletion(id, entity) }
+        if session.changes.history != nil { try HistoryWriter.noteDeletion(id, entity, in: &session) }
       }
       for blob in oldBlobs { try session.releaseBlob(blob) }
       for key in oldKeys { try session.storage.delete(session.schema.tables.indexes, key.span.bytes) }
@@ -200,7 +200,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
     for key in oldKeys where !newKeys.contains(key) {
       try session.storage.delete(session.schema.tables.indexes, key.span.bytes)
     }
-    for key in newKeys where !oldKeys.contains(key) { try session.putIndexEntry(key) }
+    for key in newKeys where !oldKeys.contains(key) { try IndexEntries.put(key, in: &session) }
     try Self.put(&session.storage, table, ShortKey.object(id).array, then)
   }
 

@@ -30,7 +30,7 @@ struct SnapshotManager: ~Copyable, SessionOwner {
         .snapshotExists, "the snapshot \(name) already exists; delete it, or choose another name")
     }
     let hasChanges = !session.changes.isEmpty
-    try session.refreshDerived()
+    try DerivedRefresh.refreshAll(in: &session)
     try session.settle()
     let table = session.schema.tables.metadata
     var value = SnapshotValue(

@@ -7,17 +7,17 @@ extension Session {
   package mutating func write(
     _ changed: [(attribute: CompiledAttribute, value: AttributeValue?)], to id: ObjectID, _ entity: CompiledEntity
   ) throws(StoreError) {
-    let sources = try derivedSources(id, entity, changed)
+    let sources = try DerivedChanges.sources(id, entity, changed, in: self)
     let codes = entity.indexedCodes.intersection(changed.map(\.attribute.code))
-    let oldKeys = try indexKeys(id, entity, of: codes)
+    let oldKeys = try IndexEntries.keys(id, entity, of: codes, in: self)
     for (attribute, value) in changed { try put(value, in: attribute, of: id) }
     try refuseFullRecord(id)
     try store(id, entity)
-    try replaceIndexEntries(oldKeys, id, entity, of: codes)
+    try IndexEntries.replace(oldKeys, id, entity, of: codes, in: &self)
     let needsValidation =
       !codes.isDisjoint(with: entity.uniqueCodes) || changed.contains { !$0.attribute.description.isDerived }
     for (attribute, _) in changed { noteUpdate(id, property: attribute.code, validates: needsValidation) }
-    try attributesChanged(id, entity, changed, from: sources)
+    try DerivedChanges.attributesChanged(id, entity, changed, from: sources, in: &self)
   }
 
   /// Refuses values that leave the record in `scratch` no room for the object's lists: links to it may wait, and whoever makes
@@ -44,11 +44,11 @@ extension Session {
     let old = isBinary && !scratch.view.isNull(field) ? scratch.view.blobReference(field) : nil
     switch value {
     case .binary(let data) where data.count > FormatLimits.inlineBlobLimit:
-      value = .blob(try createBlob(data, isTransformable: false))
+      value = .blob(try BlobValues.create(data, isTransformable: false, in: &self))
     case .transformable(let data) where data.count > FormatLimits.inlineBlobLimit:
-      value = .blob(try createBlob(data, isTransformable: true))
+      value = .blob(try BlobValues.create(data, isTransformable: true, in: &self))
     case .blob(let reference):
-      try retainBlob(reference)
+      try BlobValues.retain(reference, in: &self)
     default: break
     }
     do throws(RecordError) {

@@ -11,7 +11,7 @@ extension ObjectReading where Self: ~Copyable {
   /// The changes of an open write transaction are not included. For a named snapshot, this is the position after the
   /// last commit that is fully visible in it, so the history from there continues from the snapshot.
   public borrowing func currentToken() throws(StoreError) -> HistoryToken {
-    try _withSession { (session) throws(StoreError) in try session.currentToken() }
+    try _withSession { (session) throws(StoreError) in try HistoryReader.currentToken(in: session) }
   }
 
   /// Returns the transactions after a token, oldest first.
@@ -25,7 +25,8 @@ extension ObjectReading where Self: ~Copyable {
     -> [HistoryTransaction]
   {
     try _withSession { (session) throws(StoreError) in
-      try session.transactions(after: try session.firstCommit(after: token), limit: limit)
+      try HistoryReader.transactions(
+        after: try HistoryReader.firstCommit(after: token, in: session), limit: limit, in: session)
     }
   }
 
@@ -37,8 +38,9 @@ extension ObjectReading where Self: ~Copyable {
   ) throws {
     var failure: (any Error)?
     try _withSession { (session) throws(StoreError) in
-      guard let source = session.historySource else { return }
-      try session.forEachTransaction(after: try session.firstCommit(after: token)) {
+      guard let source = HistoryReader.historySource(of: session) else { return }
+      try HistoryReader.forEachTransaction(after: try HistoryReader.firstCommit(after: token, in: session), in: session)
+      {
         (commit, header) throws(StoreError) in
         do { return try body(HistoryTransaction(commit, header, source)) } catch { failure = error }
         return false
@@ -60,8 +62,8 @@ extension ObjectReading where Self: ~Copyable {
   ) throws {
     var failure: (any Error)?
     try _withSession { (session) throws(StoreError) in
-      _ = try session.firstCommit(after: transaction.token)
-      try session.forEachChange(of: transaction.commit) { (change) throws(StoreError) in
+      _ = try HistoryReader.firstCommit(after: transaction.token, in: session)
+      try HistoryReader.forEachChange(of: transaction.commit, in: session) { (change) throws(StoreError) in
         do { return try body(change) } catch { failure = error }
         return false
       }
@@ -86,16 +88,17 @@ extension WriteTransaction {
 
 extension ObjectStore {
   /// Returns the position after the last commit.
-  public func currentToken() throws(StoreError) -> HistoryToken { try readSession().currentToken() }
+  public func currentToken() throws(StoreError) -> HistoryToken { try HistoryReader.currentToken(in: readSession()) }
 
   /// Returns the transactions after a token, oldest first; see ``ObjectReading/history(after:limit:)``.
   public func history(after token: HistoryToken? = nil, limit: Int? = nil) throws(StoreError) -> [HistoryTransaction] {
     let session = try readSession()
-    return try session.transactions(after: try session.firstCommit(after: token), limit: limit)
+    return try HistoryReader.transactions(
+      after: try HistoryReader.firstCommit(after: token, in: session), limit: limit, in: session)
   }
 
   /// Returns whether commits record their changes in the history.
-  public func tracksHistory() throws(StoreError) -> Bool { try readSession().historyStart() != nil }
+  public func tracksHistory() throws(StoreError) -> Bool { try HistoryWriter.start(in: readSession()) != nil }
 
   // MARK: On and off
 
@@ -114,7 +117,7 @@ extension ObjectStore {
     if try tracksHistory() == tracks { return }
     _ = try changeHistory { (session) throws(StoreError) in
       let table = session.schema.tables.metadata
-      if tracks, try session.historyStart() == nil {
+      if tracks, try HistoryWriter.start(in: session) == nil {
         try Metadata.put(&session.storage, table, MetadataKey.history, CounterValue(session.commit))
       } else if !tracks {
         let name = MetadataKey.bytes(MetadataKey.history)
@@ -162,8 +165,8 @@ extension ObjectStore {
 
   private func purge(before date: Date) throws(StoreError) -> Int {
     let session = try readSession()
-    var last = try session.firstCommit(after: nil)
-    try session.forEachTransaction(after: last) { (commit, header) throws(StoreError) in
+    var last = try HistoryReader.firstCommit(after: nil, in: session)
+    try HistoryReader.forEachTransaction(after: last, in: session) { (commit, header) throws(StoreError) in
       guard header.time < date.timeIntervalSinceReferenceDate else { return false }
       last = commit
       return true
@@ -173,7 +176,7 @@ extension ObjectStore {
 
   private func purge(before token: HistoryToken) throws(StoreError) -> Int {
     do throws(StoreError) {
-      return try purge(through: try readSession().firstCommit(after: token))
+      return try purge(through: try HistoryReader.firstCommit(after: token, in: readSession()))
     } catch {
       guard error.kind == .historyExpired else { throw error }
       return 0
@@ -181,10 +184,10 @@ extension ObjectStore {
   }
 
   private func purge(through last: UInt64) throws(StoreError) -> Int {
-    guard let start = try readSession().historyStart(), last > start else { return 0 }
+    guard let start = try HistoryWriter.start(in: readSession()), last > start else { return 0 }
     // From here on the entries are nobody's: whatever ends this, a later purge takes what is left.
     _ = try changeHistory { (session) throws(StoreError) in
-      guard let start = try session.historyStart(), last > start else { return 0 }
+      guard let start = try HistoryWriter.start(in: session), last > start else { return 0 }
       try Metadata.put(&session.storage, session.schema.tables.metadata, MetadataKey.history, CounterValue(last))
       return 0
     }
@@ -199,8 +202,8 @@ extension ObjectStore {
     while !isDone {
       transactions += try changeHistory { (session) throws(StoreError) in
         // Turned on again meanwhile: what it tells from then on stays.
-        let end = min(last, try session.historyStart() ?? .max)
-        let deleted = try session.deleteHistory(through: end, limit: limit)
+        let end = min(last, try HistoryWriter.start(in: session) ?? .max)
+        let deleted = try HistoryWriter.delete(through: end, limit: limit, in: &session)
         isDone = deleted.entries < limit
         return deleted.transactions
       }

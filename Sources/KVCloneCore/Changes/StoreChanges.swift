@@ -77,10 +77,10 @@ public struct StoreChanges: AsyncSequence, Sendable {
 
     private mutating func read() throws(StoreError) {
       let session = try store.readSession()
-      let first = try session.firstCommit(after: try place.get())
-      waiting = try session.transactions(after: first, limit: Self.batch).reversed()
+      let first = try HistoryReader.firstCommit(after: try place.get(), in: session)
+      waiting = try HistoryReader.transactions(after: first, limit: Self.batch, in: session).reversed()
       // Commits that changed no objects have no history, and a purge may pass them.
-      if waiting.isEmpty { place = .success(try session.currentToken()) }
+      if waiting.isEmpty { place = .success(try HistoryReader.currentToken(in: session)) }
     }
   }
 }

@@ -49,7 +49,7 @@ public struct HistoryTransaction: Sendable {
   public func forEachChange(_ body: (HistoryChange) throws -> Bool) throws {
     let session = try source.session()
     var failure: (any Error)?
-    try session.forEachChange(of: commit) { (change) throws(StoreError) in
+    try HistoryReader.forEachChange(of: commit, in: session) { (change) throws(StoreError) in
       do { return try body(change) } catch { failure = error }
       return false
     }
@@ -61,7 +61,7 @@ public struct HistoryTransaction: Sendable {
   /// - Throws: `historyExpired`, `closed`, `corrupted`.
   public func changes() throws(StoreError) -> [HistoryChange] {
     var changes: [HistoryChange] = []
-    try source.session().forEachChange(of: commit) { (change) throws(StoreError) in
+    try HistoryReader.forEachChange(of: commit, in: source.session()) { (change) throws(StoreError) in
       changes.append(change)
       return true
     }

@@ -3,16 +3,21 @@ import KVCloneRecords
 
 /// What the history keeps of a deleted object: the values of the attributes that the model preserves (Core Data's
 /// `preservesValueInHistoryOnDeletion`), as NDJSON has them.
-extension Session {
+extension HistoryWriter {
   /// The tombstone of the object whose record is in `scratch`; empty where there is nothing to keep. Values in blobs are left
   /// out: they may be of any size, and their bytes go with the object.
-  borrowing func tombstone(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) -> [UInt8] {
+  static func tombstone(_ id: ObjectID, _ entity: CompiledEntity, in session: borrowing Session) throws(StoreError)
+    -> [UInt8]
+  {
     if entity.preservedNames.isEmpty { return [] }
     var json = JSONWriter()
     var isEmpty = true
     json.beginObject()
     for name in entity.preservedNames {
-      guard let value = try entity.value(named: name, in: scratch.view, id: id, schema: schema)?.withoutBlobs else {
+      guard
+        let value = try entity.value(named: name, in: session.scratch.view, id: id, schema: session.schema)?
+          .withoutBlobs
+      else {
         continue
       }
       isEmpty = false

@@ -27,7 +27,7 @@ extension Session {
         rootCode = target.rootCode
         storage.retainCursors(in: [table, schema.tables.links])
       }
-      try addMembers(target, code, members, waiting.chunk, validates: true)
+      try RelationshipLinks.addMembers(target, code, members, waiting.chunk, validates: true, in: &self)
     }
     if keepsPlaces { storage.retainCursors(in: []) }
   }
@@ -37,7 +37,7 @@ extension Session {
     if keepsPlaces { storage.retainCursors(in: [schema.tables.indexes]) }
     var keys = WaitingKeys()
     swap(&keys, &waiting.keys)
-    try keys.drain { (key) throws(StoreError) in try putIndexEntry(key) }
+    try keys.drain { (key) throws(StoreError) in try IndexEntries.put(key, in: &self) }
     if keepsPlaces { storage.retainCursors(in: []) }
   }
 }

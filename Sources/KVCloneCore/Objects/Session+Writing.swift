@@ -1,5 +1,5 @@
 package import KVCloneModel
-import KVCloneRecords
+package import KVCloneRecords
 
 extension Session {
   /// Makes an object whose attributes have their defaults unless they are given, links it, and answers its id.
@@ -11,7 +11,8 @@ extension Session {
         .abstractEntity, "\(entity.name) is abstract; insert an object of one of its sub-entities", entity: entity.name)
     }
     // Everything that the caller may have got wrong is found before anything changes.
-    return try insert(entity, try entity.assignments(attributes), try firstLinks(entity, relationships))
+    return try insert(
+      entity, try entity.assignments(attributes), try RelationshipLinks.firstLinks(entity, relationships, in: self))
   }
 
   /// Inserts an object of a concrete entity with values and links that were checked.
@@ -31,8 +32,8 @@ extension Session {
     changes.isEmpty = false
     changes.noteInsert(id)
     changes.history?.noteInserts(from: id, count: 1)
-    try noteIndexEntries(id, entity)
-    noteDerivedInsert(id, entity)
+    try IndexEntries.note(id, entity, in: &self)
+    DerivedChanges.noteInsert(id, entity, in: &self)
     for (relationship, targets) in links { try attachBack(id, relationship, targets) }
     return id
   }
@@ -48,7 +49,7 @@ extension Session {
     }
     // A partner that lets go of a target may be one that does not know of it yet.
     if !relationship.inverseIsToMany { try settle() }
-    for target in targets { try attachBack(id, relationship, target) }
+    for target in targets { try RelationshipLinks.attachBack(id, relationship, target, in: &self) }
   }
 
   /// Sets attributes of an object. A value equal to the stored one changes nothing, the commit stamp included.
@@ -67,5 +68,31 @@ extension Session {
     changed.removeAll { $0.attribute.field == nil }
     guard !changed.isEmpty else { return }
     try write(changed, to: id, entity)
+  }
+
+  /// The object, copied out of the transaction.
+  package borrowing func object(_ id: ObjectID) throws(StoreError) -> ManagedObject {
+    try managedObject(try existingRecord(id), id: id)
+  }
+
+  package borrowing func managedObject(_ view: borrowing RecordView, id: ObjectID) throws(StoreError) -> ManagedObject {
+    let entity = try schema.entity(of: view, id: id)
+    let transients = changes.transients.isEmpty ? [:] : transients(of: id, entity)
+    return ManagedObject(view, id: id, entity: entity, schema: schema, transients: transients)
+  }
+
+  /// Whether any object of the store remembers what it was cloned from: one look per transaction that deletes.
+  package mutating func hasProvenance() throws(StoreError) -> Bool {
+    if let known = changes.hasProvenance { return known }
+    let first: [UInt8] = [0]
+    let isThere = try storage.seek(schema.tables.provenance, first.span.bytes, .atOrAfter) != nil
+    changes.hasProvenance = isThere
+    return isThere
+  }
+
+  /// Forgets what an object was cloned from.
+  package mutating func forgetProvenance(of id: ObjectID) throws(StoreError) {
+    let key = ShortKey.object(id)
+    try storage.delete(schema.tables.provenance, key.bytes)
   }
 }

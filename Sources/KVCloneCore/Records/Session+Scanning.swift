@@ -47,3 +47,89 @@ package struct KnownLayout {
     return layout
   }
 }
+
+extension Session {
+  /// How many objects each concrete entity of a root's table has, by entity code. Reads headers only.
+  package borrowing func counts(rootCode: UInt16) throws(StoreError) -> [UInt16: Int] {
+    guard let table = schema.objectTable(rootCode: rootCode) else { return [:] }
+    var counts: [UInt16: Int] = [:]
+    let key = ShortKey.object(ObjectID(rootCode: rootCode, serial: 0))
+    let schema = schema
+    // Neighbours are of one entity, as a rule.
+    var last: (names: UInt32, code: UInt16, count: Int) = (0, 0, 0)
+    try storage.scanToEnd(of: table, from: key.bytes) { (key, value) throws(StoreError) in
+      let names: UInt32
+      do throws(RecordError) { names = try RecordView.layoutAndEntity(of: copy value) } catch {
+        throw schema.corrupted(try schema.objectID(key), error)
+      }
+      if names != last.names || last.count == 0 {
+        if last.count > 0 { counts[last.code, default: 0] += last.count }
+        last = (names, try schema.entityCode(names, of: copy value, try schema.objectID(key)), 0)
+      }
+      last.count += 1
+      return true
+    }
+    if last.count > 0 { counts[last.code, default: 0] += last.count }
+    return counts
+  }
+
+  /// Calls `body` with each entry of a table, also those with malformed keys, until it returns false.
+  package borrowing func forEachEntry(
+    _ table: StorageTable, _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    // The least key that a table can have.
+    let first: [UInt8] = [0]
+    try storage.scanToEnd(of: table, from: first.span.bytes, body)
+  }
+
+  /// Returns whether a table has an entry.
+  package borrowing func has(_ table: StorageTable, _ key: [UInt8]) throws(StoreError) -> Bool {
+    try storage.get(table, key.span.bytes) != nil
+  }
+
+  /// How many objects an entity has.
+  package borrowing func count(of entity: CompiledEntity, includesSubentities: Bool) throws(StoreError) -> Int {
+    let wanted = includesSubentities ? entity.concreteCodes : [entity.code]
+    return try counts(rootCode: entity.rootCode).reduce(0) { $0 + (wanted.contains($1.key) ? $1.value : 0) }
+  }
+
+  /// The number of objects to announce with `prefetch` at once; 0 if announcing is of no use.
+  package borrowing func prefetchWindow(isAscending: Bool = false) -> Int {
+    storage.prefetchWindow(isAscending: isAscending)
+  }
+
+  /// The number of objects to read at once: those that are announced together, or a few if announcing is of no use.
+  package borrowing func readWindow() -> Int { max(prefetchWindow(), 16) }
+
+  /// Announces that the records of these objects are read next, at most `prefetchWindow` at once.
+  package borrowing func prefetch(_ ids: ArraySlice<ObjectID>) {
+    guard prefetchWindow() > 0 else { return }
+    var rest = ids
+    while let first = rest.first {
+      let run = rest.prefix { $0.rootCode == first.rootCode }
+      rest = rest.dropFirst(run.count)
+      // A single object is read at once anyway.
+      guard ids.count > 1, let table = schema.objectTable(rootCode: first.rootCode) else { continue }
+      storage.prefetch(table, run)
+    }
+  }
+
+  /// Calls `body` with each object of a set, ascending, until it returns false, and announces them before.
+  borrowing func forEachAnnounced(_ set: ObjectSet, _ body: (ObjectID) throws(StoreError) -> Bool) throws(StoreError) {
+    let window = prefetchWindow(isAscending: true)
+    guard window > 1 else { return try set.forEach(body) }
+    var next: [ObjectID] = []
+    var isStopped = false
+    func visit() throws(StoreError) {
+      prefetch(next[...])
+      for id in next where !isStopped { isStopped = try !body(id) }
+      next.removeAll(keepingCapacity: true)
+    }
+    try set.forEach { (id) throws(StoreError) in
+      next.append(id)
+      if next.count == window { try visit() }
+      return !isStopped
+    }
+    try visit()
+  }
+}

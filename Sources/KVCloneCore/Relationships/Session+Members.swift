@@ -161,7 +161,7 @@ extension Session {
     }
     try store(id, entity)
     changes.noteUpdate(id, property: code)
-    try linkChanged(id, entity, relationship, gained: target)
+    try DerivedChanges.linkChanged(id, entity, relationship, gained: target, in: &self)
     return true
   }
 
@@ -225,7 +225,7 @@ extension Session {
     }
     try store(id, entity)
     noteUpdate(id, property: code, validates: validates)
-    try linkChanged(id, entity, relationship, lost: target)
+    try DerivedChanges.linkChanged(id, entity, relationship, lost: target, in: &self)
     return true
   }
 
@@ -238,7 +238,7 @@ extension Session {
     try writeList(list, relationship.isOrdered ? ids : ids.sorted(), relationship, relationship.field)
     try store(id, entity)
     changes.noteUpdate(id, property: relationship.code)
-    try linkChanged(id, entity, relationship)
+    try DerivedChanges.linkChanged(id, entity, relationship, in: &self)
   }
 
   /// Puts a new object's members into its record in `scratch`; partners do not know of them yet.
@@ -274,12 +274,12 @@ extension Session {
     validates: Bool = true
   ) throws(StoreError) {
     let codes = entity.indexedCodes.intersection([relationship.code])
-    let oldKeys = try indexKeys(id, entity, of: codes)
+    let oldKeys = try IndexEntries.keys(id, entity, of: codes, in: self)
     scratch.setToOne(relationship.field, target)
     try store(id, entity)
-    try replaceIndexEntries(oldKeys, id, entity, of: codes)
+    try IndexEntries.replace(oldKeys, id, entity, of: codes, in: &self)
     noteUpdate(id, property: relationship.code, validates: validates)
-    try linkChanged(id, entity, relationship)
+    try DerivedChanges.linkChanged(id, entity, relationship, in: &self)
   }
 
   /// Changes the record in `scratch`; only its size can stand in the way.

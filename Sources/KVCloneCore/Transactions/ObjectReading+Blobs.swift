@@ -12,7 +12,7 @@ extension ObjectReading where Self: ~Copyable {
   public borrowing func data(_ id: ObjectID, _ attribute: String) throws(StoreError) -> Data? {
     try _withSession { (session) throws(StoreError) in
       var data = Data()
-      let count = try session.readData(id, attribute) { (bytes) throws(StoreError) in
+      let count = try BlobValues.read(id, attribute, in: session) { (bytes) throws(StoreError) in
         bytes.withUnsafeBytes { data.append(contentsOf: $0) }
       }
       return count == nil ? nil : data
@@ -33,7 +33,7 @@ extension ObjectReading where Self: ~Copyable {
     var failure: (any Error)?
     do {
       return try _withSession { (session) throws(StoreError) in
-        try session.readData(id, attribute) { (bytes) throws(StoreError) in
+        try BlobValues.read(id, attribute, in: session) { (bytes) throws(StoreError) in
           do {
             try body(bytes)
           } catch {
@@ -60,7 +60,7 @@ extension ObjectReading where Self: ~Copyable {
     guard let data = try data(id, attribute) else { return nil }
     return try _withSession { (session) throws(StoreError) in
       let entity = try session.entity(of: id)
-      let compiled = try session.binaryAttribute(attribute, entity)
+      let compiled = try BlobValues.attribute(attribute, entity, in: session)
       return try session.schema.transformers.decode(data, as: type, compiled, entity)
     }
   }

@@ -184,7 +184,7 @@ extension ObjectReading where Self: ~Copyable {
   /// - Throws: `objectNotFound`, `unknownProperty`, `wrongType`.
   package borrowing func checkIsBinary(_ id: ObjectID, _ attribute: String) throws(StoreError) {
     try _withSession { (session) throws(StoreError) in
-      _ = try session.binaryAttribute(attribute, try session.entity(of: id))
+      _ = try BlobValues.attribute(attribute, try session.entity(of: id), in: session)
     }
   }
 }

@@ -11,7 +11,7 @@ extension ObjectStore {
   package func buildDerivedValues() throws(StoreError) {
     guard let fingerprint = schema.derivations.fingerprint else { return }
     let wanted = Metadata.derivations(fingerprint)
-    let isTrue = try readSession().hasDerivedValues()
+    let isTrue = try DerivedRefresh.hasValues(in: readSession())
     if isTrue { return }
     if options.isReadOnly {
       options.logger?.warning(
@@ -21,10 +21,10 @@ extension ObjectStore {
     do throws(StoreError) {
       try onceMoreIfMapFull { () throws(StoreError) in
         var session = try writeSession(label: "derived attributes")
-        try session.noteAllDerived()
-        try session.refreshDerived()
+        try DerivedRefresh.noteAll(in: &session)
+        try DerivedRefresh.refreshAll(in: &session)
         try Metadata.put(&session.storage, schema.tables.metadata, MetadataKey.derivations, wanted)
-        try session.writeHistory()
+        try HistoryWriter.finish(in: &session)
         try session.writeCounters()
         try session.storage.commit()
         commitSignal.noteCommit()
@@ -38,29 +38,30 @@ extension ObjectStore {
   }
 }
 
-extension Session {
+extension DerivedRefresh {
   /// Whether the store's derived attributes are those of its model, maintained by every write.
-  package borrowing func hasDerivedValues() -> Bool {
-    guard let fingerprint = schema.derivations.fingerprint else { return true }
-    let stored = try? Metadata.get(storage, schema.tables.metadata, MetadataKey.derivations, as: BytesValue.self)
+  package static func hasValues(in session: borrowing Session) -> Bool {
+    guard let fingerprint = session.schema.derivations.fingerprint else { return true }
+    let stored = try? Metadata.get(
+      session.storage, session.schema.tables.metadata, MetadataKey.derivations, as: BytesValue.self)
     return stored == Metadata.derivations(fingerprint)
   }
 
   /// Notes every object that has derived attributes.
   ///
   /// - Parameter includesTimes: whether `now()` is one of them.
-  package mutating func noteAllDerived(includesTimes: Bool = true) throws(StoreError) {
-    for entity in schema.entities where !entity.isAbstract {
-      let all = schema.derivations.entity(entity.code)?.own ?? []
+  package static func noteAll(includesTimes: Bool = true, in session: inout Session) throws(StoreError) {
+    for entity in session.schema.entities where !entity.isAbstract {
+      let all = session.schema.derivations.entity(entity.code)?.own ?? []
       let own = all.filter { includesTimes || $0.derivation.function != .now }
       if own.isEmpty { continue }
       var found = PendingDerivations()
-      swap(&found, &changes.derived)
-      try forEachRecord(of: entity, includesSubentities: false) { (id, _) throws(StoreError) in
+      swap(&found, &session.changes.derived)
+      try session.forEachRecord(of: entity, includesSubentities: false) { (id, _) throws(StoreError) in
         for (derivation, _) in own { found.insert(derivation, hop: 0, id) }
         return true
       }
-      swap(&found, &changes.derived)
+      swap(&found, &session.changes.derived)
     }
   }
 }

@@ -51,9 +51,9 @@ extension ObjectStore {
     let (old, new) = (stored.codes.fetchIndexIDs, catalog.codes.fetchIndexIDs)
     try storage.record(schema, commit: commit + 1, droppedIndexes: old.subtracting(new))
     var session = StoreContext(uuid: format.storeUUID, engine: engine).session(storage, schema, commit: commit + 1)
-    try session.writeCatalog(catalog, code, after: stored)
-    for id in old.subtracting(new).sorted() { try session.dropIndex(id) }
-    try session.buildIndexes(new.subtracting(old))
+    try IndexBuilder.writeCatalog(catalog, code, after: stored, in: &session)
+    for id in old.subtracting(new).sorted() { try IndexBuilder.drop(id, in: &session) }
+    try IndexBuilder.build(new.subtracting(old), in: &session)
     try session.writeCounters()
     try session.storage.commit()
   }

@@ -54,7 +54,7 @@ extension Session {
   /// Prepares a new write session: for snapshots, limits and the history.
   mutating func beginWrite(author: String) throws(StoreError) {
     try storage.record(schema, commit: commit)
-    try beginLimits()
-    try beginHistory(author: author)
+    try StoreLimits.begin(in: &self)
+    try HistoryWriter.begin(author: author, in: &self)
   }
 }

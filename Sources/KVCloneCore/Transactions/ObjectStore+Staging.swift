@@ -107,7 +107,7 @@ extension ObjectStore {
     do {
       let blob = try runWrite(label: "stage blob", timeout: timeout) { transaction in
         begun = try transaction.changeObjects { (session) throws(StoreError) in
-          try session.writeStaged(upload, stagers)
+          try BlobStaging.write(upload, stagers, in: &session)
         }
         return begun
       }
@@ -125,7 +125,7 @@ extension ObjectStore {
       return StagedBlob(.inline(data), byteCount: upload.byteCount, self)
     }
     if !upload.chunks.isEmpty { try writeStaged(upload, timeout) }
-    guard var blob = upload.blob else { throw Session.gone }
+    guard var blob = upload.blob else { throw BlobStaging.gone }
     blob.info = upload.completeInfo()
     upload.blob = nil
     return StagedBlob(.blob(blob), byteCount: upload.byteCount, self)
@@ -137,8 +137,8 @@ extension ObjectStore {
     defer { stagers.release(blob.stager) }
     try? runWrite(label: "drop staged blob", timeout: .zero) { transaction in
       try transaction.changeObjects { (session) throws(StoreError) in
-        var limit = Session.sweepLimit
-        _ = try session.deleteStaged(blob.serial, &limit)
+        var limit = BlobStaging.sweepLimit
+        _ = try BlobStaging.delete(blob.serial, &limit, in: &session)
       }
     }
   }
@@ -149,13 +149,13 @@ extension ObjectStore {
     if options.isReadOnly { return }
     do {
       var isLeft = false
-      try readSession().forEachStaged { (_, stager) throws(StoreError) in
+      try BlobStaging.forEach(in: readSession()) { (_, stager) throws(StoreError) in
         isLeft = try stagers.isGone(stager)
         return !isLeft
       }
       while isLeft {
         isLeft = try runWrite(label: "delete staged blobs", timeout: .zero) { transaction in
-          try transaction.changeObjects { (session) throws(StoreError) in try session.sweepStaged(stagers) }
+          try transaction.changeObjects { (session) throws(StoreError) in try BlobStaging.sweep(stagers, in: &session) }
         }
       }
     } catch {
@@ -181,7 +181,7 @@ extension WriteTransaction {
           .wrongType, "the upload was staged in another store, or before this one was opened; stage it again",
           property: attribute)
       }
-      try session.setData(id, attribute, staged)
+      try BlobAssignment.setData(id, attribute, staged, in: &session)
     }
   }
 }

@@ -44,33 +44,33 @@ extension WriteTransaction {
     }
     store.noteSerials(of: session.changes, dryRun: reasons)
     if let reasons {
-      try session.checkCommit(reasons)
+      try ObjectValidation.checkCommit(reasons, in: &session)
       return nil
     }
-    let issues = session.changes.refusals + (try session.validationIssues())
+    let issues = session.changes.refusals + (try ObjectValidation.issues(in: session))
     guard issues.isEmpty else { throw ValidationError(issues: issues) }
-    try session.writeHistory()
+    try HistoryWriter.finish(in: &session)
     try session.writeCounters()
-    try session.checkLimits()
+    try StoreLimits.check(in: session)
     return PreparedCommit(saved: announced, takesAway: session.changes.takesAway)
   }
 }
 
-extension Session {
+extension ObjectValidation {
   /// Checks, for a dry run, all that a commit checks, in the same order, and collects every reason instead of throwing
   /// the first.
-  fileprivate mutating func checkCommit(_ reasons: PlanReasons) throws {
-    reasons.note(changes.refusals)
-    try validateChanges { issues in
+  fileprivate static func checkCommit(_ reasons: PlanReasons, in session: inout Session) throws {
+    reasons.note(session.changes.refusals)
+    try validateChanges(in: session) { issues in
       reasons.note(issues)
       return true
     }
     do {
-      try writeHistory()
-      try writeCounters()
-      try checkLimits()
-      if changes.takesAway { storage.markDeleteOnly() }
-      try storage.space()?.checkCommitRoom()
+      try HistoryWriter.finish(in: &session)
+      try session.writeCounters()
+      try StoreLimits.check(in: session)
+      if session.changes.takesAway { session.storage.markDeleteOnly() }
+      try session.storage.space()?.checkCommitRoom()
     } catch {
       try reasons.note(thrown: error)
     }

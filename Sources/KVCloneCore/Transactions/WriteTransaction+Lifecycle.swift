@@ -32,7 +32,7 @@ extension WriteTransaction {
   package mutating func prepareToSave() throws {
     try settle()
     try callWillSave([session.changes.inserted, session.changes.updated])
-    try session.refreshDerived()
+    try DerivedRefresh.refreshAll(in: &session)
     try resolveConflictsToSave()
     guard let lifecycle = session.lifecycle, lifecycle.validatesSaves else { return }
     var issues = session.changes.refusals
@@ -90,7 +90,7 @@ extension WriteTransaction {
     guard let lifecycle = session.lifecycle, lifecycle.validatesDeletes else { return }
     if let failure = session.changes.failure { throw failure }
     try settle()
-    let doomed = try session.doomed(by: ids, sparing: kept)
+    let doomed = try ObjectDeletion.doomed(by: ids, sparing: kept, in: session)
     var issues = session.changes.refusals
     var next = doomed.first(from: ObjectID(rawValue: 0))
     while let id = next, issues.count < 1000 {

@@ -53,7 +53,9 @@ extension WriteTransaction {
   public mutating func delete(_ ids: [ObjectID]) throws(StoreError) -> DeleteResult {
     let ids = ObjectSet(ids)
     try validateDelete(ids)
-    return try changeObjects { (session) throws(StoreError) in DeleteResult(deletedCount: try session.delete(ids)) }
+    return try changeObjects { (session) throws(StoreError) in
+      DeleteResult(deletedCount: try ObjectDeletion.delete(ids, in: &session))
+    }
   }
 
   /// Writes the values that were set on an object after it was read.
@@ -146,7 +148,9 @@ extension WriteTransaction {
   ///
   /// - Throws: `objectNotFound`, `unknownProperty`, `wrongDestination`.
   public mutating func setMembers(_ id: ObjectID, _ relationship: String, _ targets: [ObjectID]) throws(StoreError) {
-    try changeObjects { (session) throws(StoreError) in try session.setMembers(id, relationship, targets) }
+    try changeObjects { (session) throws(StoreError) in
+      try RelationshipLinks.setMembers(id, relationship, targets, in: &session)
+    }
   }
 
   /// Adds links to `targets`.
@@ -160,14 +164,18 @@ extension WriteTransaction {
   public mutating func link(_ id: ObjectID, _ relationship: String, _ targets: [ObjectID], at index: Int? = nil)
     throws(StoreError)
   {
-    try changeObjects { (session) throws(StoreError) in try session.link(id, relationship, targets, at: index) }
+    try changeObjects { (session) throws(StoreError) in
+      try RelationshipLinks.link(id, relationship, targets, at: index, in: &session)
+    }
   }
 
   /// Removes the links to `targets`, or all links of the relationship if `targets` is nil.
   ///
   /// - Throws: `objectNotFound`, `unknownProperty`.
   public mutating func unlink(_ id: ObjectID, _ relationship: String, _ targets: [ObjectID]? = nil) throws(StoreError) {
-    try changeObjects { (session) throws(StoreError) in try session.unlink(id, relationship, targets) }
+    try changeObjects { (session) throws(StoreError) in
+      try RelationshipLinks.unlink(id, relationship, targets, in: &session)
+    }
   }
 }
 
@@ -181,7 +189,7 @@ extension WriteTransaction {
   public mutating func setData(
     _ id: ObjectID, _ attribute: String, from source: (inout BlobWriter) throws -> Void
   ) throws {
-    try change { session in try session.setData(id, attribute, from: source) }
+    try change { session in try BlobAssignment.setData(id, attribute, in: &session, from: source) }
   }
 }
 
@@ -195,7 +203,7 @@ extension WriteTransaction {
   {
     let encoded = try _withSession { (session) throws(StoreError) -> AttributeValue? in
       let entity = try session.entity(of: id)
-      let compiled = try session.binaryAttribute(attribute, entity)
+      let compiled = try BlobValues.attribute(attribute, entity, in: session)
       guard let value else { return nil }
       return try session.schema.transformers.encode(value, compiled, entity)
     }

@@ -31,7 +31,7 @@ extension WriteTransaction {
     guard mergePolicy != .error else { return [:] }
     var resolved = ResolvedConflicts(notesReplaced: true)
     try resolving { (transaction) throws(StoreError) in
-      try transaction.session.refreshDerived()
+      try DerivedRefresh.refreshAll(in: &transaction.session)
       var next: ObjectID? = id
       while let id = next {
         _ = try transaction.resolveConflicts(of: id, &resolved)
@@ -50,7 +50,7 @@ extension WriteTransaction {
     do {
       try settle()
       try callWillSave([session.changes.inserted, session.changes.updated])
-      try session.refreshDerived()
+      try DerivedRefresh.refreshAll(in: &session)
       return try resolveConflictsToSave(notesReplaced: true)
     } catch {
       session.changes.recent = nil
@@ -77,7 +77,7 @@ extension WriteTransaction {
         return resolved.replaced
       }
       try callWillSave([changed])
-      try session.refreshDerived()
+      try DerivedRefresh.refreshAll(in: &session)
     }
     throw Self.endlessSaving()
   }
@@ -102,7 +102,7 @@ extension WriteTransaction {
   /// another was deleted in favour of it.
   private mutating func resolveConflicts(_ resolved: inout ResolvedConflicts) throws(StoreError) -> Bool {
     guard mergePolicy != .error else { return false }
-    try session.refreshDerived()
+    try DerivedRefresh.refreshAll(in: &session)
     var isChanged = false
     var goesOn = true
     while goesOn {
@@ -128,9 +128,11 @@ extension WriteTransaction {
     -> Bool
   {
     var isChanged = false
-    while let conflict = try session.uniquenessConflict(of: id), try resolve(conflict, &resolved) {
+    while let conflict = try ConstraintConflicts.uniquenessConflict(of: id, in: session),
+      try resolve(conflict, &resolved)
+    {
       isChanged = true
-      try session.refreshDerived()
+      try DerivedRefresh.refreshAll(in: &session)
     }
     return isChanged
   }
@@ -141,19 +143,20 @@ extension WriteTransaction {
   {
     let (holder, comer) = (conflict.holder, conflict.comer)
     if try session.isNew(comer) {
-      try session.takeOver(mergePolicy.takeoverFromNew, from: comer, to: holder)
-      try session.discardNew(comer, sparing: holder)
+      try ConstraintConflicts.takeOver(mergePolicy.takeoverFromNew, from: comer, to: holder, in: &session)
+      try ConstraintConflicts.discardNew(comer, sparing: holder, in: &session)
       resolved.note(comer, replacedBy: holder)
       return true
     }
     guard let takeover = mergePolicy.takeoverFromStored else {
       guard resolved.returned.insert(comer) else { return false }
-      return try session.returnToStored(comer, onlyUnique: mergePolicy == .mergeByPropertyStoreTrump)
+      return try ConstraintConflicts.returnToStored(
+        comer, onlyUnique: mergePolicy == .mergeByPropertyStoreTrump, in: &session)
     }
-    try session.takeOver(takeover, from: holder, to: comer)
+    try ConstraintConflicts.takeOver(takeover, from: holder, to: comer, in: &session)
     let gone = ObjectSet([holder])
     try validateDelete(gone, sparing: comer)
-    _ = try session.delete(gone, sparing: comer)
+    _ = try ObjectDeletion.delete(gone, sparing: comer, in: &session)
     resolved.note(holder, replacedBy: comer)
     return true
   }

@@ -136,7 +136,7 @@ struct IncrementGathering: ~Copyable {
   /// Adds uploads that began before the snapshot, and continue.
   private borrowing func gatherUploads() throws(StoreError) {
     let blobinfo = session.schema.tables.blobinfo
-    try session.forEachStaged { (serial, _) throws(StoreError) in
+    try BlobStaging.forEach(in: session) { (serial, _) throws(StoreError) in
       guard horizon.sees(blob: serial) else { return true }
       let key = ShortKey.blobInfo(serial)
       if let value = try session.storage.get(blobinfo, key.bytes) {
@@ -156,7 +156,7 @@ struct IncrementGathering: ~Copyable {
       sinceName: name, sinceEpoch: since.epoch, sinceCommit: since.commit, sinceCreated: since.created, counts: [])
     let least = ShortKey.change(commit: 0, part: 0)
     if let entry = try session.storage.seek(tables.changes, least.bytes, .atOrAfter) {
-      (value.firstChangeCommit, value.firstChangePart) = try Session.changeKey(entry.key)
+      (value.firstChangeCommit, value.firstChangePart) = try HistoryWriter.changeKey(entry.key)
     }
     for table in ([redirects] + tables.all).sorted(by: { $0.code.rawValue < $1.code.rawValue }) {
       value.counts.append(.init(table: table.code, entries: try session.storage.entryCount(table)))

@@ -16,8 +16,8 @@ extension StoreChecker {
     guard run.checksDerived, let rules = session.schema.derivations.entity(entity.code) else { return }
     for (derivation, attribute) in rules.own where derivation.function != .now {
       do throws(StoreError) {
-        let (value, isExact) = try session.derivedValue(
-          derivation, id, view, entity, now: Date(timeIntervalSinceReferenceDate: 0))
+        let (value, isExact) = try DerivedValues.value(
+          derivation, id, view, entity, now: Date(timeIntervalSinceReferenceDate: 0), in: session)
         if isExact, try session.storedValue(attribute, id, view) != value {
           run.report(
             .derivedMismatch, id, entity, property: attribute.path, page: run.page(id),

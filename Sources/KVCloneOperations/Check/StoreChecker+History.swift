@@ -10,7 +10,7 @@ extension StoreChecker {
       let name = table.code.name ?? ""
       // With lost pages, missing entries cannot be attributed.
       var tally = HistoryTally(
-        start: run.lost.any(table) ? nil : (try? session.historyStart()) ?? nil, last: run.commit)
+        start: run.lost.any(table) ? nil : (try? HistoryWriter.start(in: session)) ?? nil, last: run.commit)
       try run.reading("the table \(name)") { () throws(StoreError) in
         try session.forEachEntry(table) { (key, value) throws(StoreError) in
           do throws(RecordError) {

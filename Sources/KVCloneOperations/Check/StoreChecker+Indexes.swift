@@ -22,7 +22,7 @@ extension StoreChecker {
     var last: [UInt8] = []
     var isEven = true
     try session.forEachEntry(session.schema.tables.indexes) { (key, value) throws(StoreError) in
-      guard Session.isIntact(key, value), let indexID = try? IndexKey.indexID(of: copy key) else {
+      guard IndexEntries.isIntact(key, value), let indexID = try? IndexKey.indexID(of: copy key) else {
         isEven = false
         return false
       }
@@ -107,7 +107,7 @@ extension StoreChecker {
         .staleIndexEntry, id, entity, page: run.page(session.schema.tables.indexes, key),
         "index \(indexID) has an entry for it, but its entity does not have this index")
     }
-    if !Session.isIntact(key, value) {
+    if !IndexEntries.isIntact(key, value) {
       return run.report(
         .indexEntry, id, entity, property: constraint.name, page: run.page(session.schema.tables.indexes, key),
         RecordError.checksumMismatch.description)
@@ -143,7 +143,7 @@ extension StoreChecker {
     _ key: borrowing RawSpan, _ value: borrowing RawSpan, _ index: CompiledFetchIndex, _ id: ObjectID,
     _ entity: CompiledEntity, _ view: borrowing RecordView, _ run: CheckRun
   ) throws(StoreError) {
-    if !Session.isIntact(key, value) {
+    if !IndexEntries.isIntact(key, value) {
       return run.report(
         .indexEntry, id, entity, property: index.name, page: run.page(session.schema.tables.indexes, key),
         RecordError.checksumMismatch.description)

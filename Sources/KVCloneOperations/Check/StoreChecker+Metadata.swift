@@ -25,7 +25,7 @@ extension StoreChecker {
       }
     }
     run.commit = try? Metadata.get(session.storage, table, MetadataKey.commitCounter, as: CounterValue.self)?.value
-    run.checksDerived = session.hasDerivedValues()
+    run.checksDerived = DerivedRefresh.hasValues(in: session)
     for entity in session.schema.entities { checkLayouts(of: entity, run) }
   }
 

@@ -20,10 +20,10 @@ struct BrokenObjectKeeper: ~Copyable, SessionOwner {
   /// Only unique values cannot be kept: of two objects with equal ones, the one with the greater key loses the first of
   /// them.
   mutating func keep(_ note: (ValidationIssue) throws -> Void) throws {
-    try session.refreshDerived()
+    try DerivedRefresh.refreshAll(in: &session)
     try resolveDuplicates(note)
     var failure: (any Error)?
-    try session.validateChanges { issues in
+    try ObjectValidation.validateChanges(in: session) { issues in
       do {
         for issue in issues { try note(issue) }
       } catch {
@@ -40,7 +40,7 @@ struct BrokenObjectKeeper: ~Copyable, SessionOwner {
     guard session.schema.entities.contains(where: { !$0.constraints.isEmpty }) else { return }
     while true {
       var duplicates: [ValidationIssue] = []
-      try session.validateChanges { issues in
+      try ObjectValidation.validateChanges(in: session) { issues in
         for issue in issues {
           guard issue.kind == .uniquenessConflict, let other = issue.other,
             Self.serial(issue.object) > Self.serial(other)
@@ -54,7 +54,7 @@ struct BrokenObjectKeeper: ~Copyable, SessionOwner {
       for issue in duplicates {
         if try giveUp(issue) { try note(issue) }
       }
-      try session.refreshDerived()
+      try DerivedRefresh.refreshAll(in: &session)
     }
   }
 
@@ -74,7 +74,7 @@ struct BrokenObjectKeeper: ~Copyable, SessionOwner {
     case .value(let attribute): try session.write([(attribute, nil)], to: id, entity)
     case .link(let relationship, let target):
       _ = try session.detach(id, relationship.code, target)
-      try session.detachBack(id, relationship, target)
+      try RelationshipLinks.detachBack(id, relationship, target, in: &session)
     // Derived from the members of a list only: the object has no value of its own to remove.
     case nil: throw CoreDataImportRun.refusal(issue)
     }
@@ -83,6 +83,7 @@ struct BrokenObjectKeeper: ~Copyable, SessionOwner {
 
   private borrowing func hasConflict(_ id: ObjectID, _ constraint: CompiledConstraint) throws(StoreError) -> Bool {
     let view = try session.existingRecord(id)
-    return try session.conflict(constraint, try session.schema.entity(of: view, id: id), view, id) != nil
+    return try IndexEntries.conflict(constraint, try session.schema.entity(of: view, id: id), view, id, in: session)
+      != nil
   }
 }

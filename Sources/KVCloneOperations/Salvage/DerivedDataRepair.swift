@@ -49,7 +49,7 @@ struct DerivedDataRepair: ~Copyable, SessionOwner {
     _ key: borrowing RawSpan, _ value: borrowing RawSpan
   ) throws(StoreError) -> Bool {
     guard let id = try? IndexKey.objectID(of: copy key), let index = try? IndexKey.indexID(of: copy key),
-      Session.isIntact(key, value), let view = try session.record(id)
+      IndexEntries.isIntact(key, value), let view = try session.record(id)
     else { return false }
     let entity = try session.schema.entity(of: view, id: id)
     if let fetchIndex = entity.fetchIndexes.first(where: { $0.indexID == index }) {
@@ -69,7 +69,7 @@ struct DerivedDataRepair: ~Copyable, SessionOwner {
       while let start = next {
         let keys: [[UInt8]]
         (keys, next) = try missingIndexKeys(from: start)
-        for key in keys { try session.putIndexEntry(key) }
+        for key in keys { try IndexEntries.put(key, in: &session) }
         count += keys.count
       }
     }

@@ -71,12 +71,12 @@ struct DuplicateMend: ~Copyable, SessionOwner {
         .value, object: name, property: attribute.path, breaksRule: !attribute.description.isOptional, reason)
     case .link(let relationship, let target):
       _ = try session.detach(id, relationship.code, target)
-      try session.detachBack(id, relationship, target)
+      try RelationshipLinks.detachBack(id, relationship, target, in: &session)
       run.lose(
         .link, object: name, property: relationship.name, breaksRule: !relationship.description.isOptional, reason)
     case nil:
       try tellPartners(id, entity, run)
-      _ = try session.deleteAll(ObjectSet([id]))
+      _ = try ObjectDeletion.deleteAll(ObjectSet([id]), in: &session)
       run.report.lostObjectCount += 1
       run.lose(.object, object: name, reason)
     }

@@ -88,10 +88,10 @@ extension ObjectStore {
     if parts.derived {
       // These do change objects.
       try session.storage.record(schema, commit: commit)
-      try session.beginHistory(author: options.author)
-      try session.noteAllDerived(includesTimes: false)
-      try session.refreshDerived()
-      try session.writeHistory()
+      try HistoryWriter.begin(author: options.author, in: &session)
+      try DerivedRefresh.noteAll(includesTimes: false, in: &session)
+      try DerivedRefresh.refreshAll(in: &session)
+      try HistoryWriter.finish(in: &session)
     }
     try session.writeCounters()
     try session.commitStorage()

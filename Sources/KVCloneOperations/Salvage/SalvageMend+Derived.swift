@@ -10,16 +10,16 @@ extension SalvageMend {
     try run.steps.check()
     var session = try writeSession()
     // The times of changes stay.
-    try session.noteAllDerived(includesTimes: false)
-    try session.refreshDerived()
+    try DerivedRefresh.noteAll(includesTimes: false, in: &session)
+    try DerivedRefresh.refreshAll(in: &session)
     try session.commitStorage()
     try run.steps.check()
     session = try writeSession()
     let ids = schema.codes.indexIDs
     // Earlier steps have added some entries.
-    for id in ids.sorted() { try session.dropIndex(id) }
+    for id in ids.sorted() { try IndexBuilder.drop(id, in: &session) }
     let run = run
-    try session.buildIndexes(ids) { (_) throws(StoreError) in try run.steps.check() }
+    try IndexBuilder.build(ids, in: &session) { (_) throws(StoreError) in try run.steps.check() }
     try session.commitStorage()
     try resolveDuplicates()
     try countBlobs()
@@ -37,7 +37,7 @@ extension SalvageMend {
       try run.steps.check()
       var session = try writeSession()
       let losers = try DuplicateMend.own(&session) { (mend) throws(StoreError) in try mend.resolve(run) }
-      try session.refreshDerived()
+      try DerivedRefresh.refreshAll(in: &session)
       try session.commitStorage()
       if losers == 0 { return }
     }

@@ -81,7 +81,7 @@ extension ObjectStore {
     let now = Date()
     var ages: [UInt64: Duration] = [:]
     for lag in lags where lag <= last {
-      guard let date = try session.date(ofCommit: last - lag + 1) else { continue }
+      guard let date = try HistoryReader.date(ofCommit: last - lag + 1, in: session) else { continue }
       ages[lag] = .seconds(max(0, now.timeIntervalSince(date)))
     }
     return ages

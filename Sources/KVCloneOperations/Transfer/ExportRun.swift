@@ -30,7 +30,7 @@ final class ExportRun: Sendable {
   func export(_ transaction: borrowing ReadTransaction) throws(StoreError) -> ExportResult {
     let start = ContinuousClock.now
     let (model, uuid, totalCount) = try transaction._withSession { (session) throws(StoreError) in
-      (session.schema.model, session.storeUUID, try session.objectCount())
+      (session.schema.model, session.storeUUID, try StoreLimits.objectCount(in: session))
     }
     let folder = try Self.files(path) { () throws(LMDBError) in try UnfinishedFolder(for: path) }
     let bundle = Self.fileName(model.name) + ".xcdatamodeld"

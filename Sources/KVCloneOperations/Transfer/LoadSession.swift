@@ -228,7 +228,8 @@ extension LoadSession {
         targets[statement.relationship.description.name] = statement.targets.map { labels.ids[Int($0)] }
       }
       return try session.insert(
-        compiled, try compiled.assignments(object.values), try session.firstLinks(compiled, targets))
+        compiled, try compiled.assignments(object.values),
+        try RelationshipLinks.firstLinks(compiled, targets, in: session))
     }
     for file in object.files {
       do {
@@ -301,7 +302,7 @@ extension LoadSession {
     if let place, let serial = blobs.serial(at: place) {
       // In the meantime others may have deleted the object that had it.
       let isShared = try transaction.changeObjects { (session) throws(StoreError) in
-        try session.setBlob(id, file.path, serial: serial, byteCount: file.size)
+        try BlobAssignment.setBlob(id, file.path, serial: serial, byteCount: file.size, in: &session)
       }
       if isShared { return }
     }

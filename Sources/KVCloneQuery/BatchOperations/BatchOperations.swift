@@ -86,7 +86,9 @@ extension WriteTransaction {
       // A wrong name is an error even if no object matches.
       let entity = try session.schema.entity(request.entityName)
       for name in values.keys.sorted() { try entity.refuseDerived(try entity.assignments(name, values[name] ?? nil)) }
-      try session.forEach(in: found) { (session, id) throws(StoreError) in try session.set(id, values) }
+      try DerivedRefresh.forEach(in: found, in: &session) { (session, id) throws(StoreError) in
+        try session.set(id, values)
+      }
       return BatchResult(found, found.count, resultType)
     }
   }
@@ -105,7 +107,7 @@ extension WriteTransaction {
     let found = try matches(request)
     try validateDelete(found)
     return try changeObjects { (session) throws(StoreError) in
-      BatchResult(found, try session.delete(found), resultType)
+      BatchResult(found, try ObjectDeletion.delete(found, in: &session), resultType)
     }
   }
 
@@ -113,7 +115,8 @@ extension WriteTransaction {
   private borrowing func matches(_ request: FetchRequest) throws(StoreError) -> ObjectSet {
     try _withSession { (session) throws(StoreError) in
       var found = ObjectSet()
-      try session.forEachResult(try session.compile(request)) { (id, _) throws(StoreError) in
+      try FetchExecutor.forEachResult(try FetchExecutor.compile(request, in: session), in: session) {
+        (id, _) throws(StoreError) in
         _ = found.insert(id)
         return true
       }

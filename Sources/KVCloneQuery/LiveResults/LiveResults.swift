@@ -72,21 +72,21 @@ public struct LiveResults: AsyncSequence, Sendable {
     /// What has changed since the last look; nil where nothing has.
     private mutating func look() throws(StoreError) -> FetchedResultsChange? {
       let session = try store.readSession()
-      let token = try session.currentToken()
+      let token = try HistoryReader.currentToken(in: session)
       guard let known else {
-        let (ids, _) = try session.results(of: request, changedAfter: token.commit)
+        let (ids, _) = try RequestTouch.results(of: request, changedAfter: token.commit, in: session)
         self.known = (ids, token)
         return FetchedResultsChange(from: [], to: ids, token: token, isInitial: true) { _ in false }
       }
       if known.token == token { return nil }
-      let touch = try session.touch(on: request, known.ids, after: known.token)
+      let touch = try RequestTouch.touch(on: request, known.ids, after: known.token, in: session)
       var change: FetchedResultsChange?
       switch touch {
       case .nothing: break
       case .objects(let updated):
         change = FetchedResultsChange(from: known.ids, to: known.ids, token: token) { updated.contains($0) }
       case .results:
-        let (ids, updated) = try session.results(of: request, changedAfter: known.token.commit)
+        let (ids, updated) = try RequestTouch.results(of: request, changedAfter: known.token.commit, in: session)
         change = FetchedResultsChange(from: known.ids, to: ids, token: token) { updated.contains($0) }
       }
       self.known = (change?.ids ?? known.ids, token)
@@ -104,14 +104,16 @@ private enum RequestTouch {
   case results
 }
 
-extension Session {
+extension RequestTouch {
   /// The ids of a request's results, and which of them were written to by later commits than `commit`.
-  fileprivate borrowing func results(of request: FetchRequest, changedAfter commit: UInt64) throws(StoreError)
+  fileprivate static func results(of request: FetchRequest, changedAfter commit: UInt64, in session: borrowing Session)
+    throws(StoreError)
     -> (ids: [ObjectID], updated: Set<ObjectID>)
   {
     var ids: [ObjectID] = []
     var updated: Set<ObjectID> = []
-    try forEachResult(try compile(request)) { (id, view) throws(StoreError) in
+    try FetchExecutor.forEachResult(try FetchExecutor.compile(request, in: session), in: session) {
+      (id, view) throws(StoreError) in
       ids.append(id)
       if view.commit > commit { updated.insert(id) }
       return true
@@ -121,19 +123,19 @@ extension Session {
 
   /// What the commits after a token can have done to the results of a request. When in doubt, they have to be fetched
   /// again: where there is no history of the commits, too.
-  fileprivate borrowing func touch(
-    on request: FetchRequest, _ results: [ObjectID], after token: HistoryToken
+  fileprivate static func touch(
+    on request: FetchRequest, _ results: [ObjectID], after token: HistoryToken, in session: borrowing Session
   ) throws(StoreError) -> RequestTouch {
-    guard let start = try historyStart(), start <= token.commit else { return .results }
+    guard let start = try HistoryWriter.start(in: session), start <= token.commit else { return .results }
     let names = request.propertyNames
     let codes = Set(
-      schema.propertyNames.filter { names.contains(String($0.value.prefix { $0 != "." })) }.keys)
-    let root = try schema.entity(request.entityName).rootCode
+      session.schema.propertyNames.filter { names.contains(String($0.value.prefix { $0 != "." })) }.keys)
+    let root = try session.schema.entity(request.entityName).rootCode
     var isTouched = false
     var updated: Set<ObjectID> = []
     var members: Set<ObjectID>?
-    try forEachTransaction(after: token.commit) { (commit, header) throws(StoreError) in
-      try forEachPart(of: commit) { (part) throws(StoreError) in
+    try HistoryReader.forEachTransaction(after: token.commit, in: session) { (commit, header) throws(StoreError) in
+      try HistoryReader.forEachPart(of: commit, in: session) { (part) throws(StoreError) in
         switch part {
         case .inserted(let entries): isTouched = entries.contains { $0.first.rootCode == root }
         case .deleted(let entries): isTouched = entries.contains { $0.id.rootCode == root }

@@ -1,26 +1,30 @@
 import KVCloneCore
 package import KVCloneModel
 
-extension Session {
+enum RequestExplanation {
   /// What is done for a request, a line for each step.
-  borrowing func explain(_ request: FetchRequest) throws(StoreError) -> [String] {
-    let answer = try lookUp(request)
-    let compiled = if let answer { answer.found } else { try compile(request) }
+  static func explain(_ request: FetchRequest, in session: borrowing Session) throws(StoreError) -> [String] {
+    let answer = try RequestResolver.lookUp(request, in: session)
+    let compiled = if let answer { answer.found } else { try FetchExecutor.compile(request, in: session) }
     return compiled.explanation(
-      request.predicate, request.sortDescriptors, highest: try upperBound(compiled.entity), lookup: answer?.lookup)
+      request.predicate, request.sortDescriptors, highest: try IndexReader.upperBound(compiled.entity, in: session),
+      lookup: answer?.lookup)
   }
 
   /// The same for a prepared request.
-  borrowing func explain(_ prepared: PreparedRequest, _ values: QueryVariables) throws(StoreError) -> [String] {
-    let answer = try lookUp(prepared, values)
-    let compiled = if let answer { answer.found } else { try compile(prepared, values) }
+  static func explain(_ prepared: PreparedRequest, _ values: QueryVariables, in session: borrowing Session)
+    throws(StoreError) -> [String]
+  {
+    let answer = try RequestResolver.lookUp(prepared, values, in: session)
+    let compiled = if let answer { answer.found } else { try FetchExecutor.compile(prepared, values, in: session) }
     let request = prepared.request
     var predicate: QueryPredicate?
     if let open = request.predicate {
-      predicate = try QueryBinder(compiler: queryCompiler(compiled.entity), values: values).predicate(open)
+      predicate = try QueryBinder(compiler: QueryCompiler(compiled.entity, in: session), values: values).predicate(open)
     }
     return compiled.explanation(
-      predicate, request.sortDescriptors, highest: try upperBound(compiled.entity), lookup: answer?.lookup)
+      predicate, request.sortDescriptors, highest: try IndexReader.upperBound(compiled.entity, in: session),
+      lookup: answer?.lookup)
   }
 }
 

@@ -115,58 +115,60 @@ extension AttributeValue {
   }
 }
 
-extension Session {
+enum RequestResolver {
   /// What `compile(_:)` gives for a request, or sooner what it finds.
-  borrowing func resolve(_ request: FetchRequest, isCount: Bool = false) throws(StoreError) -> CompiledRequest {
-    if let found = try lookUp(request)?.found { return found }
-    return try compile(request, isCount: isCount)
+  static func resolve(_ request: FetchRequest, isCount: Bool = false, in session: borrowing Session) throws(StoreError)
+    -> CompiledRequest
+  {
+    if let found = try lookUp(request, in: session)?.found { return found }
+    return try FetchExecutor.compile(request, isCount: isCount, in: session)
   }
 
   /// The same for a prepared request.
-  borrowing func resolve(
-    _ prepared: PreparedRequest, _ values: QueryVariables, isCount: Bool = false
+  static func resolve(
+    _ prepared: PreparedRequest, _ values: QueryVariables, isCount: Bool = false, in session: borrowing Session
   ) throws(StoreError) -> CompiledRequest {
-    if let found = try lookUp(prepared, values, isCount: isCount)?.found { return found }
-    return try compile(prepared, values, isCount: isCount)
+    if let found = try lookUp(prepared, values, isCount: isCount, in: session)?.found { return found }
+    return try FetchExecutor.compile(prepared, values, isCount: isCount, in: session)
   }
 
   /// The lookup that answers a request, and what it finds; nil where it takes more than that.
   @inline(__always)
-  borrowing func lookUp(
-    _ request: FetchRequest
+  static func lookUp(
+    _ request: FetchRequest, in session: borrowing Session
   ) throws(StoreError) -> (lookup: KeyLookup, found: CompiledRequest)? {
     guard let predicate = request.predicate, request.sortDescriptors.isEmpty, request.fetchLimit >= 0,
       request.fetchOffset >= 0
     else { return nil }
-    let entity = try schema.entity(request.entityName)
+    let entity = try session.schema.entity(request.entityName)
     guard let lookup = KeyLookup(predicate, entity, includesSubentities: request.includesSubentities),
-      let found = try find(lookup, QueryVariables(), RequestFrame(request, entity, order: []))
+      let found = try find(lookup, QueryVariables(), RequestFrame(request, entity, order: []), in: session)
     else { return nil }
     return (lookup, found)
   }
 
   /// The same for a prepared request.
   @inline(__always)
-  borrowing func lookUp(
-    _ prepared: PreparedRequest, _ values: QueryVariables, isCount: Bool = false
+  static func lookUp(
+    _ prepared: PreparedRequest, _ values: QueryVariables, isCount: Bool = false, in session: borrowing Session
   ) throws(StoreError) -> (lookup: KeyLookup, found: CompiledRequest)? {
-    let template = try prepared.template(for: self)
+    let template = try prepared.template(for: session)
     guard let lookup = template.lookup, template.frame.order.isEmpty || isCount,
-      let found = try find(lookup, values, template.frame)
+      let found = try find(lookup, values, template.frame, in: session)
     else { return nil }
     return (lookup, found)
   }
 
   /// nil where more than the keys have to be asked, or where there are many of them.
-  private borrowing func find(
-    _ lookup: KeyLookup, _ values: QueryVariables, _ frame: RequestFrame
+  private static func find(
+    _ lookup: KeyLookup, _ values: QueryVariables, _ frame: RequestFrame, in session: borrowing Session
   ) throws(StoreError) -> CompiledRequest? {
     guard let prefix = lookup.prefix(values) else { return nil }
-    if !lookup.index.isConstraint, try !hasCurrentFetchIndexes() { return nil }
+    if !lookup.index.isConstraint, try !session.hasCurrentFetchIndexes() { return nil }
     // Of equal keys, ids ascend, so that the first are enough.
     let isInOrder = lookup.isExact && lookup.sources.count == lookup.index.columns.count
     let enough = isInOrder ? frame.wanted ?? .max : .max
-    guard let found = try fewEntries(beginningWith: prefix, enough: enough) else { return nil }
+    guard let found = try IndexReader.fewEntries(beginningWith: prefix, enough: enough, in: session) else { return nil }
     return CompiledRequest(
       frame: frame, source: .entity, estimate: found.count, found: found, condition: nil,
       isSourceExact: lookup.isExact, order: [])

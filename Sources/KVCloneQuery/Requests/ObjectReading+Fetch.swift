@@ -8,10 +8,10 @@ extension ObjectReading where Self: ~Copyable {
   ///   `corrupted`.
   public borrowing func fetch(_ request: FetchRequest) throws(StoreError) -> [ManagedObject] {
     try _withSession { (session) throws(StoreError) in
-      let found = try session.resolve(request)
+      let found = try RequestResolver.resolve(request, in: session)
       var objects: [ManagedObject] = []
       objects.reserveCapacity(found.found?.count ?? 0)
-      try session.forEachResult(found) { (id, view) throws(StoreError) in
+      try FetchExecutor.forEachResult(found, in: session) { (id, view) throws(StoreError) in
         objects.append(try session.managedObject(view, id: id))
         return true
       }
@@ -24,10 +24,10 @@ extension ObjectReading where Self: ~Copyable {
   /// - Throws: the errors of ``fetch(_:)``.
   public borrowing func fetchIDs(_ request: FetchRequest) throws(StoreError) -> [ObjectID] {
     try _withSession { (session) throws(StoreError) in
-      let found = try session.resolve(request)
+      let found = try RequestResolver.resolve(request, in: session)
       var ids: [ObjectID] = []
       ids.reserveCapacity(found.found?.count ?? 0)
-      try session.forEachResult(found) { (id, _) throws(StoreError) in
+      try FetchExecutor.forEachResult(found, in: session) { (id, _) throws(StoreError) in
         ids.append(id)
         return true
       }
@@ -40,7 +40,9 @@ extension ObjectReading where Self: ~Copyable {
   ///
   /// - Throws: the errors of ``fetch(_:)``.
   public borrowing func count(_ request: FetchRequest) throws(StoreError) -> Int {
-    try _withSession { (session) throws(StoreError) in try session.count(try session.resolve(request, isCount: true)) }
+    try _withSession { (session) throws(StoreError) in
+      try FetchExecutor.count(try RequestResolver.resolve(request, isCount: true, in: session), in: session)
+    }
   }
 
   /// Calls `body` with each result of a request, in its order, until `body` returns false.
@@ -57,7 +59,7 @@ extension ObjectReading where Self: ~Copyable {
   ///
   /// - Throws: the errors of ``fetch(_:)``.
   public borrowing func explain(_ request: FetchRequest) throws(StoreError) -> [String] {
-    try _withSession { (session) throws(StoreError) in try session.explain(request) }
+    try _withSession { (session) throws(StoreError) in try RequestExplanation.explain(request, in: session) }
   }
 }
 
@@ -68,16 +70,20 @@ extension ObjectReading where Self: ~Copyable {
   ///
   /// - Throws: the errors of ``fetch(_:)``, and the error of `body`.
   public borrowing func forEachView(matching request: FetchRequest, _ body: (ObjectView) throws -> Bool) throws {
-    try _withSession { session in try session.forEachView(try session.resolve(request), body) }
+    try _withSession { session in
+      try FetchExecutor.forEachView(try RequestResolver.resolve(request, in: session), in: session, body)
+    }
   }
 }
 
-extension Session {
+extension FetchExecutor {
   /// Hands on each result of a request without copying it, until `body` answers false.
-  borrowing func forEachView(_ request: CompiledRequest, _ body: (ObjectView) throws -> Bool) throws {
+  static func forEachView(
+    _ request: CompiledRequest, in session: borrowing Session, _ body: (ObjectView) throws -> Bool
+  ) throws {
     var failure: (any Error)?
-    try forEachResult(request) { (id, record) throws(StoreError) in
-      let view = try ObjectView(copy record, id: id, schema, transients: transients(of: id))
+    try forEachResult(request, in: session) { (id, record) throws(StoreError) in
+      let view = try ObjectView(copy record, id: id, session.schema, transients: session.transients(of: id))
       do { return try body(view) } catch { failure = error }
       return false
     }

@@ -28,7 +28,8 @@ extension ObjectReading where Self: ~Copyable {
   public borrowing func fetchDictionaries(_ request: FetchRequest) throws(StoreError) -> [FetchedDictionary] {
     var dictionaries: [FetchedDictionary] = []
     try _withSession { (session) throws(StoreError) in
-      try session.forEachDictionary(try session.compileDictionaries(request)) { (dictionary) throws(StoreError) in
+      try DictionaryFetch.forEach(try DictionaryFetch.compile(request, in: session), in: session) {
+        (dictionary) throws(StoreError) in
         dictionaries.append(dictionary)
         return true
       }
@@ -46,7 +47,8 @@ extension ObjectReading where Self: ~Copyable {
   ) throws {
     var failure: (any Error)?
     try _withSession { (session) throws(StoreError) in
-      try session.forEachDictionary(try session.compileDictionaries(request)) { (dictionary) throws(StoreError) in
+      try DictionaryFetch.forEach(try DictionaryFetch.compile(request, in: session), in: session) {
+        (dictionary) throws(StoreError) in
         do { return try body(dictionary) } catch { failure = error }
         return false
       }
@@ -83,10 +85,11 @@ extension ObjectReading where Self: ~Copyable {
   public borrowing func fetchPrefetching(_ request: FetchRequest) throws(StoreError) -> PrefetchedObjects {
     try _withSession { (session) throws(StoreError) in
       for path in request.relationshipKeyPathsForPrefetching {
-        try session.checkPrefetching(path, of: try session.schema.entity(request.entityName))
+        try RelationshipPrefetching.check(path, of: try session.schema.entity(request.entityName), in: session)
       }
       var objects: [ManagedObject] = []
-      try session.forEachResult(try session.compile(request)) { (id, view) throws(StoreError) in
+      try FetchExecutor.forEachResult(try FetchExecutor.compile(request, in: session), in: session) {
+        (id, view) throws(StoreError) in
         objects.append(try session.managedObject(view, id: id))
         return true
       }
@@ -103,10 +106,10 @@ extension ObjectReading where Self: ~Copyable {
   ///   predicate cannot be parsed; the errors of ``fetch(_:)``.
   public borrowing func fetchedProperty(_ id: ObjectID, _ name: String) throws(StoreError) -> [ManagedObject] {
     try _withSession { (session) throws(StoreError) in
-      let (request, source) = try session.request(ofFetchedProperty: name, id)
+      let (request, source) = try RelationshipPrefetching.request(ofFetchedProperty: name, id, in: session)
       var objects: [ManagedObject] = []
-      let compiled = try session.compile(request, objects: ["FETCH_SOURCE": (id, source)])
-      try session.forEachResult(compiled) { (id, view) throws(StoreError) in
+      let compiled = try FetchExecutor.compile(request, objects: ["FETCH_SOURCE": (id, source)], in: session)
+      try FetchExecutor.forEachResult(compiled, in: session) { (id, view) throws(StoreError) in
         objects.append(try session.managedObject(view, id: id))
         return true
       }

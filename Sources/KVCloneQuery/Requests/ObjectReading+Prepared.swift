@@ -41,10 +41,10 @@ extension ObjectReading where Self: ~Copyable {
     _ request: PreparedRequest, _ variables: QueryVariables = [:]
   ) throws(StoreError) -> [ManagedObject] {
     try _withSession { (session) throws(StoreError) in
-      let found = try session.resolve(request, variables)
+      let found = try RequestResolver.resolve(request, variables, in: session)
       var objects: [ManagedObject] = []
       objects.reserveCapacity(found.found?.count ?? 0)
-      try session.forEachResult(found) { (id, view) throws(StoreError) in
+      try FetchExecutor.forEachResult(found, in: session) { (id, view) throws(StoreError) in
         objects.append(try session.managedObject(view, id: id))
         return true
       }
@@ -59,10 +59,10 @@ extension ObjectReading where Self: ~Copyable {
     _ request: PreparedRequest, _ variables: QueryVariables = [:]
   ) throws(StoreError) -> [ObjectID] {
     try _withSession { (session) throws(StoreError) in
-      let found = try session.resolve(request, variables)
+      let found = try RequestResolver.resolve(request, variables, in: session)
       var ids: [ObjectID] = []
       ids.reserveCapacity(found.found?.count ?? 0)
-      try session.forEachResult(found) { (id, _) throws(StoreError) in
+      try FetchExecutor.forEachResult(found, in: session) { (id, _) throws(StoreError) in
         ids.append(id)
         return true
       }
@@ -77,7 +77,7 @@ extension ObjectReading where Self: ~Copyable {
     _ request: PreparedRequest, _ variables: QueryVariables = [:]
   ) throws(StoreError) -> Int {
     try _withSession { (session) throws(StoreError) in
-      try session.count(try session.resolve(request, variables, isCount: true))
+      try FetchExecutor.count(try RequestResolver.resolve(request, variables, isCount: true, in: session), in: session)
     }
   }
 
@@ -99,7 +99,7 @@ extension ObjectReading where Self: ~Copyable {
     matching request: PreparedRequest, _ variables: QueryVariables = [:], _ body: (ObjectView) throws -> Bool
   ) throws {
     try _withSession { session in
-      try session.forEachView(try session.resolve(request, variables), body)
+      try FetchExecutor.forEachView(try RequestResolver.resolve(request, variables, in: session), in: session, body)
     }
   }
 
@@ -109,6 +109,6 @@ extension ObjectReading where Self: ~Copyable {
   public borrowing func explain(
     _ request: PreparedRequest, _ variables: QueryVariables = [:]
   ) throws(StoreError) -> [String] {
-    try _withSession { (session) throws(StoreError) in try session.explain(request, variables) }
+    try _withSession { (session) throws(StoreError) in try RequestExplanation.explain(request, variables, in: session) }
   }
 }

@@ -91,20 +91,20 @@ extension QueryCompiler {
   }
 }
 
-extension Session {
+extension FetchExecutor {
   /// - Throws: `invalidPredicate` where a variable has no value, or one that it cannot have; see `compile(_:)`.
-  borrowing func compile(
+  static func compile(
     _ prepared: PreparedRequest, _ values: QueryVariables, isCount: Bool = false,
-    use: RequestPlanner.IndexUse = .whereCheaper
+    use: RequestPlanner.IndexUse = .whereCheaper, in session: borrowing Session
   ) throws(StoreError) -> CompiledRequest {
-    let template = try prepared.template(for: self)
+    let template = try prepared.template(for: session)
     guard let predicate = prepared.request.predicate else {
-      return try plan(template.frame, nil, isCount: isCount, use: use)
+      return try plan(template.frame, nil, isCount: isCount, use: use, in: session)
     }
-    let binder = QueryBinder(compiler: queryCompiler(template.frame.entity), values: values)
+    let binder = QueryBinder(compiler: QueryCompiler(template.frame.entity, in: session), values: values)
     var condition: QueryCondition?
     if let open = template.condition { condition = try binder.condition(open) }
     if condition == nil { condition = try binder.condition(predicate) }
-    return try plan(template.frame, condition, isCount: isCount, use: use)
+    return try plan(template.frame, condition, isCount: isCount, use: use, in: session)
   }
 }

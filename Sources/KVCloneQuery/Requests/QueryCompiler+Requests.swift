@@ -2,10 +2,10 @@ import Foundation
 package import KVCloneCore
 import KVCloneModel
 
-extension Session {
+extension QueryCompiler {
   /// What makes expressions about an entity's objects ready.
-  package borrowing func queryCompiler(_ entity: CompiledEntity) -> QueryCompiler {
-    QueryCompiler(schema, entity, storeUUID: storeUUID)
+  package init(_ entity: CompiledEntity, in session: borrowing Session) {
+    self.init(session.schema, entity, storeUUID: session.storeUUID)
   }
 }
 

@@ -13,19 +13,19 @@ extension RequestPlanner {
     let tests = Self.linkedTests(parts)
     if tests.isEmpty { return nil }
     var few = min(Self.firstCount, limit)
-    if use != .always { few = min(few, try session.upperBound(entity) / Self.linkedShare + 1) }
+    if use != .always { few = min(few, try IndexReader.upperBound(entity, in: session) / Self.linkedShare + 1) }
     var best: Choice?
     for test in tests {
       guard let relationship = entity.relationshipIndexByCode[test.link.code].map({ entity.relationships[$0] }),
         let other = schema.entity(code: relationship.destinationCode),
         let inverse = entity.inverseLink(of: test.link, schema)
       else { continue }
-      for index in try session.usableIndexes(of: other) {
+      for index in try FetchExecutor.usableIndexes(of: other, in: session) {
         guard let scan = IndexScan(index, test.inner) else { continue }
         let most = min(few, best?.weight ?? few)
-        guard let found = try session.entries(scan.intervals, fewerThan: most) else { continue }
+        guard let found = try IndexReader.entries(scan.intervals, fewerThan: most, in: session) else { continue }
         let search = LinkedSearch(entity: other, scan: scan, found: found, inverse: inverse)
-        let count = try session.memberCount(found, inverse, areIndexed: true)
+        let count = try IndexReader.memberCount(found, inverse, areIndexed: true, in: session)
         let choice = Choice(source: .linked(search), count: count, passed: found.count)
         if choice.weight < best?.weight ?? limit { best = choice }
       }

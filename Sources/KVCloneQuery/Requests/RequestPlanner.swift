@@ -57,7 +57,7 @@ package struct RequestPlanner {
     // Looking up a moderate number of named objects is always the cheapest.
     if let narrowest, narrowest.source.isOfNamedObjects, narrowest.count ?? 0 < Self.firstCount { return narrowest }
     if let narrowest, order.isEmpty, isSurelyCheaper(narrowest) { return narrowest }
-    let everything = try session.upperBound(entity)
+    let everything = try IndexReader.upperBound(entity, in: session)
     var best = Choice(source: .entity, count: nil)
     var cost = use == .always ? Int.max : everything
     if let narrowest {
@@ -99,12 +99,13 @@ package struct RequestPlanner {
       guard let (link, targets) = test.linkedObjects, let inverse = entity.inverseLink(of: link, schema) else {
         continue
       }
-      offer(Choice(source: .members(targets, inverse), count: try session.memberCount(targets, inverse)))
+      offer(
+        Choice(source: .members(targets, inverse), count: try IndexReader.memberCount(targets, inverse, in: session)))
     }
     guard use != .never else { return best }
     for index in indexes {
       guard let scan = IndexScan(index, tests) else { continue }
-      let (count, found) = try session.fewEntries(scan.intervals, limit: Self.firstCount)
+      let (count, found) = try IndexReader.fewEntries(scan.intervals, limit: Self.firstCount, in: session)
       offer(Choice(source: .index(scan), count: count, isExact: isExact(scan), found: found))
     }
     if let choice = try linked(parts, limit: best?.weight ?? .max, session) { offer(choice) }
@@ -135,7 +136,7 @@ package struct RequestPlanner {
     let limit = max(Self.firstCount, everything / Self.lookupCost + 1)
     var count = everything
     if scan.limitedCount > 0 {
-      let counted = try session.countEntries(scan.intervals, limit: limit)
+      let counted = try IndexReader.countEntries(scan.intervals, limit: limit, in: session)
       // A count that reached its limit means only that there are many.
       if counted < limit { count = counted }
     }
@@ -174,10 +175,11 @@ package struct RequestPlanner {
     switch source {
     case .entity: return limit
     case .objects(let ids): return ids.count
-    case .members(let owners, let link): return try session.memberCount(owners, link)
-    case .linked(let search): return try session.memberCount(search.found, search.inverse, areIndexed: true)
-    case .index(let scan): return try session.countEntries(scan.intervals, limit: limit)
-    case .ordered(let ordered): return try session.countEntries(ordered.scan.intervals, limit: limit)
+    case .members(let owners, let link): return try IndexReader.memberCount(owners, link, in: session)
+    case .linked(let search):
+      return try IndexReader.memberCount(search.found, search.inverse, areIndexed: true, in: session)
+    case .index(let scan): return try IndexReader.countEntries(scan.intervals, limit: limit, in: session)
+    case .ordered(let ordered): return try IndexReader.countEntries(ordered.scan.intervals, limit: limit, in: session)
     case .union(let branches):
       var sum = 0
       for branch in branches where sum < limit { sum += try count(branch.source, limit: limit - sum, session) }

@@ -127,7 +127,7 @@ extension QueryEvaluator {
     guard let field = view.layout.fieldIndex(ofProperty: column.code) else { return column.defaultValue }
     if column.readsLargeValues, !view.isNull(field), view.isBlob(field) {
       var data = Data()
-      _ = try session.readData(id, column.name) { (bytes) throws(StoreError) in
+      _ = try BlobValues.read(id, column.name, in: session) { (bytes) throws(StoreError) in
         bytes.withUnsafeBytes { data.append(contentsOf: $0) }
       }
       return QueryValue(column.type == .binary ? .binary(data) : .transformable(data))

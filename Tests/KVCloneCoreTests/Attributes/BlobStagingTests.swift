@@ -227,7 +227,7 @@ struct BlobStagingTests {
         try Metadata.put(
           &session.storage, session.schema.tables.metadata, StagingKey.name(blobSerial: serial),
           CounterValue(UInt64(stager)))
-        for number in 0..<UInt32(Session.sweepLimit * 2 + 10) {
+        for number in 0..<UInt32(BlobStaging.sweepLimit * 2 + 10) {
           let key = ShortKey.blobChunk(serial, chunk: number)
           var value = [UInt8](repeating: 1, count: 9)
           let seed = ValueEnvelope.seed(tableCode: session.blobTables.blobs.code, key: key)
@@ -239,7 +239,7 @@ struct BlobStagingTests {
     }
     store.stagers.release(1)
     _ = try store.stageBlob { writer in try writer.append(bytes(2000)) }
-    #expect(try store.blobCounts() == BlobCounts(pending: 2, chunks: Session.sweepLimit + 11, staged: 2))
+    #expect(try store.blobCounts() == BlobCounts(pending: 2, chunks: BlobStaging.sweepLimit + 11, staged: 2))
     try checked(store)
     let before = try store.info().commit
     try test.reopen()

@@ -151,7 +151,7 @@ import Testing
     let inserted = try store.read { tx in
       try tx._withSession { (session) throws(StoreError) in
         var ranges = 0
-        try session.forEachPart(of: transaction.commit) { (part) throws(StoreError) in
+        try HistoryReader.forEachPart(of: transaction.commit, in: session) { (part) throws(StoreError) in
           if case .inserted(let entries) = part { ranges += entries.count }
           return true
         }

@@ -24,7 +24,7 @@ import Testing
         _ = try session.detach(tag, try fixture.code("Tag", "items"), item)
       }
       let entity = try session.load(item)
-      try session.removeIndexEntries(item, entity)
+      try IndexEntries.remove(item, entity, in: &session)
       let key = ShortKey.object(item)
       try session.storage.delete(entity.table, key.bytes)
       session.changes.noteDelete(item)
@@ -49,10 +49,10 @@ import Testing
     let relationship = try fixture.store.schema.entity("Item").relationship("folder")
     try fixture.plant { session in
       let entity = try session.load(item)
-      try session.removeIndexEntries(item, entity)
+      try IndexEntries.remove(item, entity, in: &session)
       session.scratch.setToOne(relationship.field, other)
       try session.store(item, entity)
-      try session.addIndexEntries(item, entity)
+      try IndexEntries.add(item, entity, in: &session)
     }
     try fixture.expect("wrongDestination Item/\(item.serial) folder")
   }
@@ -237,7 +237,7 @@ import Testing
   @Test func unreferencedBlobsAreFound() throws {
     let fixture = try CheckFixture()
     try fixture.plant { session in
-      _ = try session.createBlob(Data(repeating: 1, count: 3000), isTransformable: false)
+      _ = try BlobValues.create(Data(repeating: 1, count: 3000), isTransformable: false, in: &session)
     }
     try fixture.expect("orphanBlob - -")
   }
@@ -293,11 +293,11 @@ import Testing
     func rename(_ id: ObjectID, _ name: String) throws {
       try fixture.plant { session in
         let entity = try session.load(id)
-        try session.removeIndexEntries(id, entity)
+        try IndexEntries.remove(id, entity, in: &session)
         let index = try #require(entity.attributeIndex["name"])
         try session.scratch.set(try #require(entity.attributes[index].field), .string(name))
         try session.store(id, entity)
-        try session.addIndexEntries(id, entity)
+        try IndexEntries.add(id, entity, in: &session)
       }
     }
     try rename(ids[2], "red")

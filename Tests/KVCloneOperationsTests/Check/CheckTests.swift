@@ -59,7 +59,7 @@ import Testing
     let fixture = try CheckFixture()
     try fixture.plant { session in
       let entity = try session.load(fixture.tag)
-      try session.removeIndexEntries(fixture.tag, entity)
+      try IndexEntries.remove(fixture.tag, entity, in: &session)
       let index = try #require(entity.attributeIndex["name"])
       session.scratch.setNull(try #require(entity.attributes[index].field))
       try session.store(fixture.tag, entity)

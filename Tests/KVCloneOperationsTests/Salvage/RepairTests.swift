@@ -38,11 +38,11 @@ import Testing
       // Of an object that is not there, of other values, and one that is no key.
       var stale = keys[2]
       stale[stale.count - 1] ^= 0x40
-      try session.putIndexEntry(stale)
+      try IndexEntries.put(stale, in: &session)
       var other = keys[3]
       other[4] ^= 1
-      try session.putIndexEntry(other)
-      try session.putIndexEntry([1])
+      try IndexEntries.put(other, in: &session)
+      try IndexEntries.put([1], in: &session)
     }
     let commit = try fixture.store.info().commit
     #expect(try fixture.store.repair(isDryRun: true).commit == nil)

@@ -178,7 +178,7 @@ import Testing
     var session = try store.writeSession(label: "plant")
     try change(&session)
     try session.settle()
-    try session.refreshDerived()
+    try DerivedRefresh.refreshAll(in: &session)
     try session.writeCounters()
     try session.storage.backend.commit()
   }

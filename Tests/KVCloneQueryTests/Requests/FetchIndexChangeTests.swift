@@ -207,18 +207,18 @@ struct FetchIndexChangeTests {
     expectError(.corrupted) { _ = try store.read { try $0.ids(request, .always) } }
     try plant { session throws(StoreError) in try session.storage.delete(table, key.span.bytes) }
     #expect(try kinds() == [.missingIndexEntry])
-    try plant { session throws(StoreError) in try session.putIndexEntry(key) }
+    try plant { session throws(StoreError) in try IndexEntries.put(key, in: &session) }
     #expect(try kinds() == [])
     var wrong = IndexKeyBuilder(indexID: index.indexID, valueCount: 1, isFetchIndex: true)
     try wrong.append("wrong")
     let stale = wrong.key(folders[0])
-    try plant { session throws(StoreError) in try session.putIndexEntry(stale) }
+    try plant { session throws(StoreError) in try IndexEntries.put(stale, in: &session) }
     #expect(try kinds() == [.staleIndexEntry])
     try plant { session throws(StoreError) in try session.storage.delete(table, stale.span.bytes) }
     var orphan = IndexKeyBuilder(indexID: index.indexID, valueCount: 1, isFetchIndex: true)
     try orphan.append("a")
     let dangling = orphan.key(ObjectID(rootCode: folders[0].rootCode, serial: 99))
-    try plant { session throws(StoreError) in try session.putIndexEntry(dangling) }
+    try plant { session throws(StoreError) in try IndexEntries.put(dangling, in: &session) }
     #expect(try kinds() == [.staleIndexEntry])
     expectError(.corrupted) { _ = try store.read { try $0.ids(request, .always) } }
   }

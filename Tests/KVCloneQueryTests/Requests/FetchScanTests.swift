@@ -163,11 +163,12 @@ struct FetchScanTests {
   private func answer(_ request: FetchRequest) throws -> (ids: [ObjectID], count: Int) {
     let session = test.store.context.session(try test.store.engine.beginRead(), schema)
     var ids: [ObjectID] = []
-    try session.forEachResult(try session.compile(request)) { (id, _) throws(StoreError) in
+    try FetchExecutor.forEachResult(try FetchExecutor.compile(request, in: session), in: session) {
+      (id, _) throws(StoreError) in
       ids.append(id)
       return true
     }
-    return (ids, try session.count(try session.compile(request, isCount: true)))
+    return (ids, try FetchExecutor.count(try FetchExecutor.compile(request, isCount: true, in: session), in: session))
   }
 
   private struct Part {
@@ -316,7 +317,7 @@ struct FetchScanTests {
     try test.store.write { tx in for _ in 0..<3 { try tx.insert("Thing") } }
     let isAsked = try test.store.read { tx in
       try tx._withSession { (session) throws(StoreError) in
-        try session.compile(always, isCount: true).condition != nil
+        try FetchExecutor.compile(always, isCount: true, in: session).condition != nil
       }
     }
     #expect(!isAsked)

@@ -169,7 +169,8 @@ extension ObjectReading where Self: ~Copyable {
   ) throws(StoreError) -> [ObjectID] {
     try _withSession { (session) throws(StoreError) in
       var ids: [ObjectID] = []
-      try session.forEachResult(try session.compile(request, values, use: use)) { (id, _) throws(StoreError) in
+      try FetchExecutor.forEachResult(try FetchExecutor.compile(request, values, use: use, in: session), in: session) {
+        (id, _) throws(StoreError) in
         ids.append(id)
         return true
       }
@@ -181,7 +182,8 @@ extension ObjectReading where Self: ~Copyable {
     _ request: PreparedRequest, _ values: QueryVariables, _ use: RequestPlanner.IndexUse
   ) throws(StoreError) -> Int {
     try _withSession { (session) throws(StoreError) in
-      try session.count(try session.compile(request, values, isCount: true, use: use))
+      try FetchExecutor.count(
+        try FetchExecutor.compile(request, values, isCount: true, use: use, in: session), in: session)
     }
   }
 }

@@ -50,7 +50,7 @@ extension WriteTransaction {
       // computed for every clone of a transaction.
       if session.schema.hasDerivedConstraints, !session.changes.derived.isEmpty {
         session.changes.now = session.changes.now ?? Date()
-        try session.refreshDerived()
+        try DerivedRefresh.refreshAll(in: &session)
       }
       try origin.check(session)
       let reader = try origin.beginReading()

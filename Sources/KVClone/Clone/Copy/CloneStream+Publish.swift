@@ -55,7 +55,7 @@ extension CloneStream {
         return true
       }
     }
-    return try session.addMembers(target, code, clones, chunk)
+    return try RelationshipLinks.addMembers(target, code, clones, chunk, in: &session)
   }
 
   /// Adds clones to ordered lists: at the end, in the order of their sources in the list, copy after copy (R12).
@@ -64,7 +64,7 @@ extension CloneStream {
       _ = tally.touched.insert(list.owner)
       if gain.count == 1 {
         tally.bytesWritten += 8
-        try session.addMembers(list.owner, list.code, [gain.first], chunk)
+        try RelationshipLinks.addMembers(list.owner, list.code, [gain.first], chunk, in: &session)
         continue
       }
       var sources: [[ObjectID]] = []
@@ -78,7 +78,7 @@ extension CloneStream {
             // A clone may be in several of the lists.
             for clone in clones { _ = try session.attach(list.owner, list.code, clone) }
           } else {
-            try session.addMembers(list.owner, list.code, clones, chunk)
+            try RelationshipLinks.addMembers(list.owner, list.code, clones, chunk, in: &session)
           }
         }
       }

@@ -26,7 +26,7 @@ extension CloneStream {
     }
     try cloneBlobs(id)
     if context.bridge == nil { copyTransients(plan, id, newID) }
-    tally.bytesWritten += try session.addIndexEntries(newID, mapping.entity)
+    tally.bytesWritten += try IndexEntries.add(newID, mapping.entity, in: &session)
     try session.append(newID, mapping.entity)
     noteInsert(newID, mapping.entity, of: id, plan)
     return session.scratch.byteCount

@@ -261,7 +261,9 @@ struct CloneStream: ~Copyable {
       throw context.schema.corrupted(id, .wrongLayout)
     }
     for code in plan.entity.referrerCodes { try cloneReferrers(code, to: code, id, clone) }
-    if program.pointee.hasIndexes { tally.bytesWritten += try session.addIndexEntries(clone, plan.entity, patch) }
+    if program.pointee.hasIndexes {
+      tally.bytesWritten += try IndexEntries.add(clone, plan.entity, patch, in: &session)
+    }
     noteInsert(clone, plan.entity, of: id, plan)
   }
 
@@ -270,7 +272,7 @@ struct CloneStream: ~Copyable {
   func noteInsert(
     _ clone: ObjectID, _ entity: CompiledEntity, of id: ObjectID, _ plan: CloneRuleBook.EntityPlan
   ) {
-    session.noteDerivedInsert(clone, entity)
+    DerivedChanges.noteInsert(clone, entity, in: &session)
     let isPending = mayBePending && (session.changes.inserted.contains(id) || session.changes.updated.contains(id))
     if context.bridge != nil || isPending || plan.isValidatedAtCommit
       || session.lifecycle?.hooks(plan.entity).isEmpty == false

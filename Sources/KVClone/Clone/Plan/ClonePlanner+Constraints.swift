@@ -25,7 +25,8 @@ extension ClonePlanner {
             + "rebuild an attribute of the constraint", entity: plan.entity.name, property: constraint.name,
           object: name))
     }
-    if !isNew, let holder = try destination.holder(of: constraint, builder, values: values, otherThan: nil),
+    if !isNew,
+      let holder = try IndexEntries.holder(of: constraint, builder, values: values, otherThan: nil, in: destination),
       isWithinState || !context.isClone(holder)
     {
       return report(conflict(constraint, id, plan, with: try destination.name(of: holder) + elsewhere))

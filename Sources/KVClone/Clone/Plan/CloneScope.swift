@@ -38,7 +38,7 @@ struct CloneScope {
   /// - Throws: the first `CloneError` of the plan.
   func prepare(_ source: borrowing Session, _ destination: borrowing Session) throws -> CloneContext {
     let context = try context(in: destination)
-    if let error = try destination.limitError(addingClones: context.objectCount) { throw error }
+    if let error = try StoreLimits.error(addingClones: context.objectCount, in: destination) { throw error }
     guard isPlannerNeeded(context, destination) else { return context }
     var planner = ClonePlanner(context: context)
     try planner.check(source, destination)

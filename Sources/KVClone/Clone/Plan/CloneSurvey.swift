@@ -69,10 +69,10 @@ struct CloneSurvey {
 
   /// Checks the limits of the destination, and its space.
   private mutating func checkRoom(_ session: borrowing Session) throws {
-    if let error = try session.limitError(addingClones: tally.objects) { note(error) }
+    if let error = try StoreLimits.error(addingClones: tally.objects, in: session) { note(error) }
     let byteCount = tally.bytesWritten.saturatingAdd(tally.bytesCopied)
     do throws(StoreError) {
-      try session.checkFileLimit(adding: byteCount)
+      try StoreLimits.checkFileLimit(adding: byteCount, in: session)
       try session.engine?.space?.checkRoom(for: byteCount)
     } catch {
       guard [.limitExceeded, .diskFull, .mapFull].contains(error.kind) else { throw error }

@@ -71,7 +71,8 @@ final class OutsideMatcher {
     for pair in pairs(of: entity) {
       guard let values = try values(pair, entity, view, id, source, destination, depth: depth),
         let builder = pair.destination.builder(for: values),
-        let holder = try destination.holder(of: pair.destination, builder, values: values, otherThan: nil),
+        let holder = try IndexEntries.holder(
+          of: pair.destination, builder, values: values, otherThan: nil, in: destination),
         !context.isClone(holder)
       else { continue }
       found = holder

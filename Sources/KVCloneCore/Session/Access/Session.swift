@@ -216,3 +216,33 @@ extension RecordView {
     return found
   }
 }
+
+extension Session {
+  /// Whether nothing waits.
+  @inline(__always)
+  var isSettled: Bool { waiting?.isEmpty ?? true }
+
+  /// What waits, to be added to.
+  mutating func waitingInserts() -> WaitingInserts {
+    if let waiting { return waiting }
+    let waiting = WaitingInserts()
+    self.waiting = waiting
+    return waiting
+  }
+
+  /// Asks for room before a large write that takes at least so many bytes. Only this one is looked at: what the
+  /// transaction has written before may be deleted again, and its pages used again.
+  ///
+  /// - Throws: `diskFull` or `mapFull`, where it is certain that there is not so much.
+  package borrowing func makeRoom(for byteCount: UInt64) throws(StoreError) {
+    try StoreLimits.checkFileLimit(adding: byteCount, in: self)
+    try storage.space()?.makeRoom(for: byteCount)
+  }
+
+  package var blobTables: BlobTables { BlobTables(blobs: schema.tables.blobs, blobinfo: schema.tables.blobinfo) }
+
+  /// One referrer less; the last one takes the bytes along.
+  package mutating func releaseBlob(_ reference: BlobReference) throws(StoreError) {
+    _ = try storage.releaseReference(blobTables, reference.id)
+  }
+}

@@ -26,78 +26,82 @@ package final class StoreLimits: Sendable {
 }
 
 /// Counts are the trees' own, so that nothing is walked through: some nanoseconds a table.
-extension Session {
+extension StoreLimits {
   /// Objects that there are, whatever they are.
-  package borrowing func objectCount() throws(StoreError) -> Int {
+  package static func objectCount(in session: borrowing Session) throws(StoreError) -> Int {
     var count = 0
-    for rootCode in schema.rootCodes {
-      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
-      count += Int(clamping: try storage.entryCount(table))
+    for rootCode in session.schema.rootCodes {
+      guard let table = session.schema.objectTable(rootCode: rootCode) else { continue }
+      count += Int(clamping: try session.storage.entryCount(table))
     }
     return count
   }
 
   /// Notes what there is before a write transaction changes it.
-  mutating func beginLimits() throws(StoreError) {
-    guard limits != nil else { return }
-    let objectCount = try objectCount()
-    let usedPages = try usedPageCount() ?? 0
-    changes.firstObjectCount = objectCount
-    changes.firstUsedPages = usedPages
+  static func begin(in session: inout Session) throws(StoreError) {
+    guard session.limits != nil else { return }
+    let objectCount = try objectCount(in: session)
+    let usedPages = try usedPageCount(in: session) ?? 0
+    session.changes.firstObjectCount = objectCount
+    session.changes.firstUsedPages = usedPages
   }
 
   /// Pages of all trees, where the engine has pages.
-  private borrowing func usedPageCount() throws(StoreError) -> Int? {
-    guard let sizes = try storage.space()?.sizes(schema.tables.withRedirects) else { return nil }
+  private static func usedPageCount(in session: borrowing Session) throws(StoreError) -> Int? {
+    guard let sizes = try session.storage.space()?.sizes(session.schema.tables.withRedirects) else { return nil }
     return 2 + (sizes.tables + sizes.own).reduce(0) { $0 + $1.pages }
   }
 
   /// Says of objects that are about to be made that they are too many. What is deleted before, in the same transaction, makes
   /// room.
-  mutating func takeObjectRoom(_ count: UInt64) throws(StoreError) {
-    guard let limits, let limit = limits.objectCount else { return }
-    if changes.objectRoom < count { changes.objectRoom = max(0, limit - (try objectCount())) }
-    guard changes.objectRoom >= count else {
-      throw StoreError(.limitExceeded, limits.tooManyObjects(try objectCount() + Int(clamping: count)))
+  static func takeObjectRoom(_ count: UInt64, in session: inout Session) throws(StoreError) {
+    guard let limits = session.limits, let limit = limits.objectCount else { return }
+    if session.changes.objectRoom < count {
+      session.changes.objectRoom = max(0, limit - (try objectCount(in: session)))
     }
-    changes.objectRoom -= Int(count)
+    guard session.changes.objectRoom >= count else {
+      throw StoreError(.limitExceeded, limits.tooManyObjects(try objectCount(in: session) + Int(clamping: count)))
+    }
+    session.changes.objectRoom -= Int(count)
   }
 
   /// What keeps a clone of so many objects from being made; nil where nothing does.
-  package borrowing func limitError(addingClones count: Int) throws(StoreError) -> CloneError? {
-    guard let limits, let limit = limits.objectCount else { return nil }
-    let (sum, overflow) = try objectCount().addingReportingOverflow(count)
+  package static func error(addingClones count: Int, in session: borrowing Session) throws(StoreError) -> CloneError? {
+    guard let limits = session.limits, let limit = limits.objectCount else { return nil }
+    let (sum, overflow) = try objectCount(in: session).addingReportingOverflow(count)
     let total = overflow ? .max : sum
     return total > limit ? CloneError(.limitExceeded, limits.tooManyObjects(total)) : nil
   }
 
   /// Says of bytes that are about to be written that the file cannot hold them, where that is certain: even if all that is free in
   /// it were used.
-  package borrowing func checkFileLimit(adding byteCount: UInt64) throws(StoreError) {
-    guard let limits, let limit = limits.fileBytes, let used = try usedPageCount() else { return }
-    let pageSize = UInt64(try storage.space()?.growth()?.pageSize ?? 4096)
+  package static func checkFileLimit(adding byteCount: UInt64, in session: borrowing Session) throws(StoreError) {
+    guard let limits = session.limits, let limit = limits.fileBytes, let used = try usedPageCount(in: session) else {
+      return
+    }
+    let pageSize = UInt64(try session.storage.space()?.growth()?.pageSize ?? 4096)
     let total = (UInt64(used) * pageSize).saturatingAdd(byteCount)
     if total > limit { throw StoreError(.limitExceeded, limits.tooManyBytes(total)) }
   }
 
   /// Holds all that the transaction has done against the limits, before it is committed. Whoever makes the store smaller may
   /// commit above them.
-  borrowing func checkLimits() throws(StoreError) {
-    guard let limits else { return }
-    let objectCount = try objectCount()
-    if let limit = limits.objectCount, objectCount > limit, objectCount > changes.firstObjectCount {
+  static func check(in session: borrowing Session) throws(StoreError) {
+    guard let limits = session.limits else { return }
+    let objectCount = try objectCount(in: session)
+    if let limit = limits.objectCount, objectCount > limit, objectCount > session.changes.firstObjectCount {
       throw StoreError(.limitExceeded, limits.tooManyObjects(objectCount))
     }
-    guard let limit = limits.fileBytes, let growth = try storage.space()?.growth() else { return }
+    guard let limit = limits.fileBytes, let growth = try session.storage.space()?.growth() else { return }
     // The commit itself takes some pages: a list of what is free, 512 pages a page, and the way to it.
     let pageCount = growth.pageCount + growth.pageCount / 512 + 8
     let byteCount = UInt64(pageCount) * UInt64(growth.pageSize)
     guard growth.pageCount > growth.firstPageCount, byteCount > limit else { return }
     // Fewer objects on as many pages make room, too: it is found when more go.
-    let usedPages = try usedPageCount() ?? 0
-    if usedPages < changes.firstUsedPages { return }
-    if objectCount < changes.firstObjectCount, usedPages == changes.firstUsedPages { return }
-    storage.space()?.refuseGrowth()
+    let usedPages = try usedPageCount(in: session) ?? 0
+    if usedPages < session.changes.firstUsedPages { return }
+    if objectCount < session.changes.firstObjectCount, usedPages == session.changes.firstUsedPages { return }
+    session.storage.space()?.refuseGrowth()
     throw StoreError(.limitExceeded, limits.tooManyBytes(byteCount))
   }
 }

@@ -35,60 +35,71 @@ enum ConflictTakeover {
   }
 }
 
-extension Session {
+enum ConstraintConflicts {
   /// Another object that has the same values as this one under a constraint; nil also for an object that is gone.
-  borrowing func uniquenessConflict(of id: ObjectID) throws(StoreError) -> UniquenessConflict? {
-    guard let view = try record(id) else { return nil }
-    let entity = try schema.entity(of: view, id: id)
+  static func uniquenessConflict(of id: ObjectID, in session: borrowing Session) throws(StoreError)
+    -> UniquenessConflict?
+  {
+    guard let view = try session.record(id) else { return nil }
+    let entity = try session.schema.entity(of: view, id: id)
     for constraint in entity.constraints {
-      guard let other = try conflict(constraint, entity, view, id) else { continue }
-      let isHolder = try isHolder(id, against: other, constraint)
+      guard let other = try IndexEntries.conflict(constraint, entity, view, id, in: session) else { continue }
+      let isHolder = try isHolder(id, against: other, constraint, in: session)
       return UniquenessConflict(
         constraint: constraint, holder: isHolder ? id : other, comer: isHolder ? other : id)
     }
     return nil
   }
 
-  private borrowing func isHolder(_ id: ObjectID, against other: ObjectID, _ constraint: CompiledConstraint)
+  private static func isHolder(
+    _ id: ObjectID, against other: ObjectID, _ constraint: CompiledConstraint, in session: borrowing Session
+  )
     throws(StoreError) -> Bool
   {
-    let areNew = (try isNew(id), try isNew(other))
+    let areNew = (try session.isNew(id), try session.isNew(other))
     if areNew.0 != areNew.1 { return areNew.1 }
     if !areNew.0 {
-      let before = try stateBefore()
-      let wanted = try values(constraint, id)
-      let held = (try before.values(constraint, id) == wanted, try before.values(constraint, other) == wanted)
+      let before = try stateBefore(in: session)
+      let wanted = try values(constraint, id, in: session)
+      let held = (
+        try ConstraintConflicts.values(constraint, id, in: before) == wanted,
+        try ConstraintConflicts.values(constraint, other, in: before) == wanted
+      )
       if held.0 != held.1 { return held.0 }
     }
     return id < other
   }
 
-  private borrowing func values(_ constraint: CompiledConstraint, _ id: ObjectID) throws(StoreError)
+  private static func values(_ constraint: CompiledConstraint, _ id: ObjectID, in session: borrowing Session)
+    throws(StoreError)
     -> [AttributeValue?]
   {
-    let view = try existingRecord(id)
-    return try constraint.values(try schema.entity(of: view, id: id), view, id, schema)
+    let view = try session.existingRecord(id)
+    return try constraint.values(try session.schema.entity(of: view, id: id), view, id, session.schema)
   }
 
   /// The store as it was when this write transaction began: nobody else has written since.
-  private borrowing func stateBefore() throws(StoreError) -> Session {
-    guard let engine else { throw StoreError(.readOnly, "a read transaction has no conflicts to resolve") }
-    return try HistorySource(engine: engine, schema: schema, storeUUID: storeUUID).session()
+  private static func stateBefore(in session: borrowing Session) throws(StoreError) -> Session {
+    guard let engine = session.engine else {
+      throw StoreError(.readOnly, "a read transaction has no conflicts to resolve")
+    }
+    return try HistorySource(engine: engine, schema: session.schema, storeUUID: session.storeUUID).session()
   }
 
   // MARK: Giving way
 
   /// Deletes an object of this transaction, and what cascades from it and is new too. What was stored is let go, and the rule
   /// deny has no say: the object never was.
-  mutating func discardNew(_ id: ObjectID, sparing kept: ObjectID) throws(StoreError) {
-    _ = try deleteAll(try cascade(from: ObjectSet([id]), onlyNew: true, sparing: kept))
+  static func discardNew(_ id: ObjectID, sparing kept: ObjectID, in session: inout Session) throws(StoreError) {
+    _ = try ObjectDeletion.deleteAll(
+      try ObjectDeletion.cascade(from: ObjectSet([id]), onlyNew: true, sparing: kept, in: session), in: &session)
   }
 
   /// Gives an object's attributes and to-one relationships, or those of them that have to be unique, the values that are stored.
   /// Whether that changed anything.
-  mutating func returnToStored(_ id: ObjectID, onlyUnique: Bool) throws(StoreError) -> Bool {
-    let before = try stateBefore()
-    let entity = try entity(of: id)
+  static func returnToStored(_ id: ObjectID, onlyUnique: Bool, in session: inout Session) throws(StoreError) -> Bool {
+    let before = try stateBefore(in: session)
+    let entity = try session.entity(of: id)
     // A derived attribute returns with what it is derived from.
     let onlyUnique =
       onlyUnique && !entity.attributes.contains { $0.description.isDerived && entity.uniqueCodes.contains($0.code) }
@@ -97,11 +108,11 @@ extension Session {
     var targets: [(relationship: CompiledRelationship, target: ObjectID?)] = []
     do {
       let old = try before.existingRecord(id)
-      let view = try existingRecord(id)
+      let view = try session.existingRecord(id)
       for attribute in entity.attributes where attribute.field != nil && !attribute.description.isDerived {
         if onlyUnique, !entity.uniqueCodes.contains(attribute.code) { continue }
-        let value = try entity.value(of: attribute, in: old, id: id, schema: schema)
-        if try value == entity.value(of: attribute, in: view, id: id, schema: schema) { continue }
+        let value = try entity.value(of: attribute, in: old, id: id, schema: session.schema)
+        if try value == entity.value(of: attribute, in: view, id: id, schema: session.schema) { continue }
         if case .blob = value { blobs.append(attribute.path) } else { values[attribute.path] = .some(value) }
       }
       for relationship in entity.relationships where !relationship.isToMany {
@@ -110,22 +121,24 @@ extension Session {
         if target != entity.target(of: relationship, in: view) { targets.append((relationship, target)) }
       }
     }
-    if !values.isEmpty { try set(id, values) }
-    for path in blobs { try copyData(from: before, id, path) }
+    if !values.isEmpty { try session.set(id, values) }
+    for path in blobs { try copyData(from: before, id, path, in: &session) }
     for (relationship, target) in targets {
       var target = target
       // What this transaction has deleted does not come back.
-      if let stored = target, try !exists(stored) { target = nil }
-      try setToOne(id, relationship, target)
+      if let stored = target, try !session.exists(stored) { target = nil }
+      try RelationshipLinks.setToOne(id, relationship, target, in: &session)
     }
     return !values.isEmpty || !blobs.isEmpty || !targets.isEmpty
   }
 
   /// The bytes once more: this transaction may have been the last to let go of them.
-  private mutating func copyData(from before: borrowing Session, _ id: ObjectID, _ path: String) throws(StoreError) {
+  private static func copyData(
+    from before: borrowing Session, _ id: ObjectID, _ path: String, in session: inout Session
+  ) throws(StoreError) {
     do {
-      try setData(id, path) { writer in
-        _ = try before.readData(id, path) { (piece) throws(StoreError) in try writer.append(piece) }
+      try BlobAssignment.setData(id, path, in: &session) { writer in
+        _ = try BlobValues.read(id, path, in: before) { (piece) throws(StoreError) in try writer.append(piece) }
       }
     } catch {
       throw (error as? StoreError) ?? StoreError(.io, "a binary value could not be copied: \(error)")
@@ -136,83 +149,90 @@ extension Session {
 
   /// Gives the object that stays what it takes over from the one that goes, which loses it, and cuts the links between the
   /// two, so that neither takes the other, or what is the other's now, along.
-  mutating func takeOver(_ what: ConflictTakeover, from gone: ObjectID, to kept: ObjectID) throws(StoreError) {
-    let (theirs, mine) = (try entity(of: gone), try entity(of: kept))
-    try takeAttributes(what, from: gone, theirs, to: kept, mine)
+  static func takeOver(_ what: ConflictTakeover, from gone: ObjectID, to kept: ObjectID, in session: inout Session)
+    throws(StoreError)
+  {
+    let (theirs, mine) = (try session.entity(of: gone), try session.entity(of: kept))
+    try takeAttributes(what, from: gone, theirs, to: kept, mine, in: &session)
     for relationship in theirs.relationships {
       let own = mine.relationshipIndexByCode[relationship.code].map { mine.relationships[$0] }
       if relationship.isToMany {
-        try takeMembers(what, relationship, own, from: gone, to: kept)
+        try takeMembers(what, relationship, own, from: gone, to: kept, in: &session)
       } else {
-        try takeTarget(what, relationship, own, from: gone, to: kept)
+        try takeTarget(what, relationship, own, from: gone, to: kept, in: &session)
       }
     }
-    if what != .nothing { try takeReferrers(from: gone, theirs, to: kept, mine) }
+    if what != .nothing { try takeReferrers(from: gone, theirs, to: kept, mine, in: &session) }
   }
 
-  private mutating func takeAttributes(
-    _ what: ConflictTakeover, from gone: ObjectID, _ theirs: CompiledEntity, to kept: ObjectID, _ mine: CompiledEntity
+  private static func takeAttributes(
+    _ what: ConflictTakeover, from gone: ObjectID, _ theirs: CompiledEntity, to kept: ObjectID, _ mine: CompiledEntity,
+    in session: inout Session
   ) throws(StoreError) {
     var values: [String: AttributeValue?] = [:]
     do {
-      let goneView = try existingRecord(gone)
-      let keptView = try existingRecord(kept)
+      let goneView = try session.existingRecord(gone)
+      let keptView = try session.existingRecord(kept)
       for attribute in mine.attributes where attribute.field != nil && !attribute.description.isDerived {
         guard let other = theirs.attributes.first(where: { $0.code == attribute.code && $0.field != nil }) else {
           continue
         }
-        let old = try mine.value(of: attribute, in: keptView, id: kept, schema: schema)
-        let new = try theirs.value(of: other, in: goneView, id: gone, schema: schema)
+        let old = try mine.value(of: attribute, in: keptView, id: kept, schema: session.schema)
+        let new = try theirs.value(of: other, in: goneView, id: gone, schema: session.schema)
         if what.takes(mineIsSet: attribute.isSet(old), theirsIsSet: other.isSet(new)) {
           values[attribute.path] = .some(new)
         }
       }
     }
-    if !values.isEmpty { try set(kept, values) }
+    if !values.isEmpty { try session.set(kept, values) }
   }
 
-  private mutating func takeTarget(
+  private static func takeTarget(
     _ what: ConflictTakeover, _ relationship: CompiledRelationship, _ own: CompiledRelationship?,
-    from gone: ObjectID, to kept: ObjectID
+    from gone: ObjectID, to kept: ObjectID, in session: inout Session
   ) throws(StoreError) {
-    let target = try target(of: relationship, gone)
-    if target == kept { return try setToOne(gone, relationship, nil) }
+    let target = try target(of: relationship, gone, in: session)
+    if target == kept { return try RelationshipLinks.setToOne(gone, relationship, nil, in: &session) }
     guard let own, target != gone else { return }
-    let present = try self.target(of: own, kept)
+    let present = try ConstraintConflicts.target(of: own, kept, in: session)
     if what.takes(mineIsSet: present != nil && present != gone, theirsIsSet: target != nil) {
-      try setToOne(kept, own, target)
-      try setToOne(gone, relationship, nil)
+      try RelationshipLinks.setToOne(kept, own, target, in: &session)
+      try RelationshipLinks.setToOne(gone, relationship, nil, in: &session)
     }
   }
 
-  private mutating func takeMembers(
+  private static func takeMembers(
     _ what: ConflictTakeover, _ relationship: CompiledRelationship, _ own: CompiledRelationship?,
-    from gone: ObjectID, to kept: ObjectID
+    from gone: ObjectID, to kept: ObjectID, in session: inout Session
   ) throws(StoreError) {
-    if try detach(gone, relationship.code, kept) { try detachBack(gone, relationship, kept) }
+    if try session.detach(gone, relationship.code, kept) {
+      try RelationshipLinks.detachBack(gone, relationship, kept, in: &session)
+    }
     guard let own, what != .nothing else { return }
-    let members = try members(gone, relationship).filter { $0 != gone }
-    try link(kept, own.name, members)
-    try setMembers(gone, relationship.name, [])
+    let members = try session.members(gone, relationship).filter { $0 != gone }
+    try RelationshipLinks.link(kept, own.name, members, in: &session)
+    try RelationshipLinks.setMembers(gone, relationship.name, [], in: &session)
   }
 
   /// Relationships without an inverse that lead to the one that goes lead to the other.
-  private mutating func takeReferrers(
-    from gone: ObjectID, _ theirs: CompiledEntity, to kept: ObjectID, _ mine: CompiledEntity
+  private static func takeReferrers(
+    from gone: ObjectID, _ theirs: CompiledEntity, to kept: ObjectID, _ mine: CompiledEntity, in session: inout Session
   ) throws(StoreError) {
     for code in theirs.referrerCodes {
-      for referrer in try referrers(gone, code) where referrer != gone && referrer != kept {
-        guard let relationship = try entity(of: referrer).relationship(referrerCode: code),
+      for referrer in try session.referrers(gone, code) where referrer != gone && referrer != kept {
+        guard let relationship = try session.entity(of: referrer).relationship(referrerCode: code),
           mine.isKind(of: relationship.destinationCode)
         else { continue }
-        try link(referrer, relationship.name, [kept])
+        try RelationshipLinks.link(referrer, relationship.name, [kept], in: &session)
       }
     }
   }
 
-  private borrowing func target(of relationship: CompiledRelationship, _ id: ObjectID) throws(StoreError) -> ObjectID? {
-    let view = try existingRecord(id)
-    return try schema.entity(of: view, id: id).target(of: relationship, in: view)
+  private static func target(of relationship: CompiledRelationship, _ id: ObjectID, in session: borrowing Session)
+    throws(StoreError) -> ObjectID?
+  {
+    let view = try session.existingRecord(id)
+    return try session.schema.entity(of: view, id: id).target(of: relationship, in: view)
   }
 }
 

@@ -2,129 +2,145 @@ package import KVCloneModel
 import KVCloneRecords
 
 /// Both sides of a relationship, always in step: set one, the other follows, and a partner that is replaced lets go.
-extension Session {
+package enum RelationshipLinks {
   /// Links `targets` to a relationship. To-one: replaces. To-many: adds those that are no members yet; an ordered one
   /// takes them at `index`, and moves members there.
-  mutating func link(_ id: ObjectID, _ name: String, _ targets: [ObjectID], at index: Int? = nil) throws(StoreError) {
-    let relationship = try entity(of: id).relationship(name)
-    try checkTargets(targets, of: relationship, try self.name(of: id))
+  static func link(
+    _ id: ObjectID, _ name: String, _ targets: [ObjectID], at index: Int? = nil, in session: inout Session
+  ) throws(StoreError) {
+    let relationship = try session.entity(of: id).relationship(name)
+    try checkTargets(targets, of: relationship, try session.name(of: id), in: session)
     if !relationship.isToMany {
-      guard targets.count <= 1 else { throw tooManyTargets(relationship, try self.name(of: id)) }
-      if let target = targets.first { try setToOne(id, relationship, target) }
+      guard targets.count <= 1 else { throw tooManyTargets(relationship, try session.name(of: id), in: session) }
+      if let target = targets.first { try setToOne(id, relationship, target, in: &session) }
       return
     }
     guard let index else {
-      for target in targets { try addMember(id, relationship, target) }
+      for target in targets { try addMember(id, relationship, target, in: &session) }
       return
     }
     guard relationship.isOrdered else {
       throw StoreError(
         .invalidIndex, "\(name) is not ordered, and its members have no index; link without an index",
-        property: name, object: try self.name(of: id))
+        property: name, object: try session.name(of: id))
     }
-    try place(targets, at: index, id, relationship)
+    try place(targets, at: index, id, relationship, in: &session)
   }
 
   /// Inserts or moves members of an ordered list so that they stand at `index` in the given order.
-  private mutating func place(
-    _ targets: [ObjectID], at index: Int, _ id: ObjectID, _ relationship: CompiledRelationship
+  private static func place(
+    _ targets: [ObjectID], at index: Int, _ id: ObjectID, _ relationship: CompiledRelationship,
+    in session: inout Session
   )
     throws(StoreError)
   {
     var seen = TargetSet(capacity: targets.count)
     let unique = targets.filter { seen.insert($0) }
-    let count = try self.count(id, relationship.name)
+    let count = try session.count(id, relationship.name)
     guard index >= 0, index <= count else {
       throw StoreError(
         .invalidIndex,
         "index \(index) is outside \(relationship.name), which has \(count) members; use an index from 0 to \(count)",
-        property: relationship.name, object: try name(of: id))
+        property: relationship.name, object: try session.name(of: id))
     }
     // A member that moves leaves its place first; positions after it shift down by one. Its own side keeps the link, and
     // with it the place there.
     var moved = TargetSet(capacity: unique.count)
-    for target in unique where try detach(id, relationship.code, target) { _ = moved.insert(target) }
-    var position = min(index, try self.count(id, relationship.name))
+    for target in unique where try session.detach(id, relationship.code, target) { _ = moved.insert(target) }
+    var position = min(index, try session.count(id, relationship.name))
     for target in unique {
       if moved.contains(target) {
-        _ = try attach(id, relationship.code, target, at: position)
+        _ = try session.attach(id, relationship.code, target, at: position)
       } else {
-        try addMember(id, relationship, target, at: position)
+        try addMember(id, relationship, target, at: position, in: &session)
       }
       position += 1
     }
   }
 
   /// Sets a to-one relationship.
-  mutating func setToOne(_ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID?) throws(StoreError) {
-    let old = try toOne(id, relationship)
+  static func setToOne(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID?, in session: inout Session
+  ) throws(StoreError) {
+    let old = try session.toOne(id, relationship)
     guard old != target else { return }
     if let old {
-      _ = try detach(id, relationship.code, old)
-      try detachBack(id, relationship, old)
+      _ = try session.detach(id, relationship.code, old)
+      try detachBack(id, relationship, old, in: &session)
     }
     guard let target else { return }
-    _ = try attach(id, relationship.code, target)
-    try attachBack(id, relationship, target)
+    _ = try session.attach(id, relationship.code, target)
+    try attachBack(id, relationship, target, in: &session)
   }
 
-  private mutating func addMember(
-    _ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID, at index: Int? = nil
+  private static func addMember(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID, at index: Int? = nil,
+    in session: inout Session
   ) throws(StoreError) {
-    if try attach(id, relationship.code, target, at: index) { try attachBack(id, relationship, target) }
+    if try session.attach(id, relationship.code, target, at: index) {
+      try attachBack(id, relationship, target, in: &session)
+    }
   }
 
   /// The other side of a link that was just made: `target` learns of `id`, and its previous partner lets go.
-  mutating func attachBack(_ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID)
+  static func attachBack(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID, in session: inout Session
+  )
     throws(StoreError)
   {
     guard relationship.hasInverse else {
-      _ = try storage.insertUnordered(address(target, relationship.inverseCode), id)
+      _ = try session.storage.insertUnordered(session.address(target, relationship.inverseCode), id)
       return
     }
     if relationship.inverseIsToMany {
-      _ = try attach(target, relationship.inverseCode, id)
+      _ = try session.attach(target, relationship.inverseCode, id)
       return
     }
-    let inverse = try entity(of: target).relationship(code: relationship.inverseCode, target, schema)
-    if let previous = try toOne(target, inverse) {
+    let inverse = try session.entity(of: target).relationship(code: relationship.inverseCode, target, session.schema)
+    if let previous = try session.toOne(target, inverse) {
       if previous == id { return }
-      _ = try detach(target, inverse.code, previous)
-      _ = try detach(previous, relationship.code, target)
+      _ = try session.detach(target, inverse.code, previous)
+      _ = try session.detach(previous, relationship.code, target)
     }
-    _ = try attach(target, inverse.code, id)
+    _ = try session.attach(target, inverse.code, id)
   }
 
   /// The other side of a link that was just cut.
-  package mutating func detachBack(_ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID)
+  package static func detachBack(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID, in session: inout Session
+  )
     throws(StoreError)
   {
     if relationship.hasInverse {
-      _ = try detach(target, relationship.inverseCode, id)
+      _ = try session.detach(target, relationship.inverseCode, id)
     } else {
-      _ = try storage.removeUnordered(address(target, relationship.inverseCode), id)
+      _ = try session.storage.removeUnordered(session.address(target, relationship.inverseCode), id)
     }
   }
 
   /// Cuts links; all of them where `targets` is nil.
-  mutating func unlink(_ id: ObjectID, _ name: String, _ targets: [ObjectID]?) throws(StoreError) {
-    let relationship = try entity(of: id).relationship(name)
+  static func unlink(_ id: ObjectID, _ name: String, _ targets: [ObjectID]?, in session: inout Session)
+    throws(StoreError)
+  {
+    let relationship = try session.entity(of: id).relationship(name)
     if let targets {
-      for target in targets where try detach(id, relationship.code, target) {
-        try detachBack(id, relationship, target)
+      for target in targets where try session.detach(id, relationship.code, target) {
+        try detachBack(id, relationship, target, in: &session)
       }
     } else {
-      try setMembers(id, name, [])
+      try setMembers(id, name, [], in: &session)
     }
   }
 
   /// Replaces the members of a relationship; an ordered one gets them in this order.
-  package mutating func setMembers(_ id: ObjectID, _ name: String, _ targets: [ObjectID]) throws(StoreError) {
-    let relationship = try entity(of: id).relationship(name)
-    try checkTargets(targets, of: relationship, try self.name(of: id))
+  package static func setMembers(_ id: ObjectID, _ name: String, _ targets: [ObjectID], in session: inout Session)
+    throws(StoreError)
+  {
+    let relationship = try session.entity(of: id).relationship(name)
+    try checkTargets(targets, of: relationship, try session.name(of: id), in: session)
     guard relationship.isToMany else {
-      guard targets.count <= 1 else { throw tooManyTargets(relationship, try self.name(of: id)) }
-      return try setToOne(id, relationship, targets.first)
+      guard targets.count <= 1 else { throw tooManyTargets(relationship, try session.name(of: id), in: session) }
+      return try setToOne(id, relationship, targets.first, in: &session)
     }
     var seen = TargetSet(capacity: targets.count)
     let wanted = targets.filter { seen.insert($0) }
@@ -134,7 +150,7 @@ extension Session {
     var kept = TargetSet(capacity: wanted.count)
     var isSame = true
     var position = 0
-    try forEachMemberBatch(id, relationship) { (session, members) throws(StoreError) in
+    try session.forEachMemberBatch(id, relationship) { (session, members) throws(StoreError) in
       for member in members {
         if isSame, relationship.isOrdered {
           isSame = position < wanted.count && wanted[position] == member
@@ -146,17 +162,19 @@ extension Session {
           isSame = false
           // A link of an object with itself, both ends in this list: replacing the list cuts both.
           if member == id, relationship.inverseCode == relationship.code { continue }
-          try session.detachBack(id, relationship, member)
+          try RelationshipLinks.detachBack(id, relationship, member, in: &session)
         }
       }
     }
     guard !isSame || kept.count != wanted.count else { return }
-    try replaceList(id, relationship, wanted)
-    for member in wanted where !kept.contains(member) { try attachBack(id, relationship, member) }
+    try session.replaceList(id, relationship, wanted)
+    for member in wanted where !kept.contains(member) { try attachBack(id, relationship, member, in: &session) }
   }
 
   /// What a new object is linked to, by relationship name: checked, each target once.
-  package borrowing func firstLinks(_ entity: CompiledEntity, _ targets: [String: [ObjectID]]) throws(StoreError)
+  package static func firstLinks(
+    _ entity: CompiledEntity, _ targets: [String: [ObjectID]], in session: borrowing Session
+  ) throws(StoreError)
     -> [(relationship: CompiledRelationship, targets: [ObjectID])]
   {
     if targets.isEmpty { return [] }
@@ -168,9 +186,9 @@ extension Session {
         var seen = TargetSet(capacity: wanted.count)
         wanted.removeAll { !seen.insert($0) }
       }
-      try checkTargets(wanted, of: relationship, "a new \(entity.name)")
+      try checkTargets(wanted, of: relationship, "a new \(entity.name)", in: session)
       guard relationship.isToMany || wanted.count <= 1 else {
-        throw tooManyTargets(relationship, "a new \(entity.name)")
+        throw tooManyTargets(relationship, "a new \(entity.name)", in: session)
       }
       links.append((relationship, wanted))
     }
@@ -178,27 +196,31 @@ extension Session {
   }
 
   /// Refuses targets that do not exist or are of another entity than the relationship's destination.
-  private borrowing func checkTargets(_ targets: [ObjectID], of relationship: CompiledRelationship, _ object: String)
+  private static func checkTargets(
+    _ targets: [ObjectID], of relationship: CompiledRelationship, _ object: String, in session: borrowing Session
+  )
     throws(StoreError)
   {
     for target in targets {
       // Who inserts many objects links them to the same ones again and again.
-      if let code = waiting?.entityCode(of: target), let entity = schema.entity(code: code),
+      if let code = session.waiting?.entityCode(of: target), let entity = session.schema.entity(code: code),
         entity.isKind(of: relationship.destinationCode)
       {
         continue
       }
-      let entity = try namedEntity(of: target)
-      waiting?.note(target, entity.code)
+      let entity = try session.namedEntity(of: target)
+      session.waiting?.note(target, entity.code)
       if entity.isKind(of: relationship.destinationCode) { continue }
       throw StoreError(
         .wrongDestination,
         "\(relationship.name) of \(object) accepts objects of \(relationship.description.destinationEntityName), not "
-          + (try name(of: target)), property: relationship.name, object: object)
+          + (try session.name(of: target)), property: relationship.name, object: object)
     }
   }
 
-  private func tooManyTargets(_ relationship: CompiledRelationship, _ object: String) -> StoreError {
+  private static func tooManyTargets(
+    _ relationship: CompiledRelationship, _ object: String, in session: borrowing Session
+  ) -> StoreError {
     StoreError(
       .wrongDestination, "\(relationship.name) of \(object) is to-one; pass at most one object",
       property: relationship.name,

@@ -7,15 +7,16 @@ package import KVCloneModel
 import KVCloneRecords
 
 /// Large binary values as attributes have them.
-extension Session {
+package enum BlobValues {
   /// Stores bytes as a blob with one referrer.
   ///
   /// - Throws: `diskFull` or `mapFull` before anything is written, where a value of a chunk or more cannot fit.
-  mutating func createBlob(_ data: Data, isTransformable: Bool) throws(StoreError) -> BlobReference {
-    if data.count >= FormatLimits.blobChunkLength { try makeRoom(for: UInt64(data.count)) }
-    let serial = try nextBlobSerial()
+  static func create(_ data: Data, isTransformable: Bool, in session: inout Session) throws(StoreError) -> BlobReference
+  {
+    if data.count >= FormatLimits.blobChunkLength { try session.makeRoom(for: UInt64(data.count)) }
+    let serial = try session.nextBlobSerial()
     do {
-      let info = try storage.writeBlob(blobTables, serial: serial) { writer in try writer.append(data) }
+      let info = try session.storage.writeBlob(session.blobTables, serial: serial) { writer in try writer.append(data) }
       return BlobReference(id: serial, byteCount: info.byteCount, isTransformable: isTransformable)
     } catch let error as StoreError {
       throw error
@@ -25,26 +26,28 @@ extension Session {
   }
 
   /// One more referrer of a blob that a caller read from some object.
-  mutating func retainBlob(_ reference: BlobReference) throws(StoreError) {
-    guard let info = try storage.blobInfo(blobTables, reference.id), info.state == .complete,
+  static func retain(_ reference: BlobReference, in session: inout Session) throws(StoreError) {
+    guard let info = try session.storage.blobInfo(session.blobTables, reference.id), info.state == .complete,
       info.byteCount == reference.byteCount
     else {
       throw StoreError(
         .objectNotFound,
         "the blob no longer exists, because its object has changed since it was read; read the object again")
     }
-    try storage.addReferences(blobTables, reference.id)
+    try session.storage.addReferences(session.blobTables, reference.id)
   }
 
   /// Reads a binary or transformable attribute piece by piece; nil where it is nil.
-  package borrowing func readData(_ id: ObjectID, _ name: String, _ body: (RawSpan) throws(StoreError) -> Void)
+  package static func read(
+    _ id: ObjectID, _ name: String, in session: borrowing Session, _ body: (RawSpan) throws(StoreError) -> Void
+  )
     throws(StoreError) -> UInt64?
   {
-    let view = try existingRecord(id)
-    let entity = try schema.entity(of: view, id: id)
-    let attribute = try binaryAttribute(name, entity)
+    let view = try session.existingRecord(id)
+    let entity = try session.schema.entity(of: view, id: id)
+    let attribute = try attribute(name, entity, in: session)
     if attribute.field == nil {
-      let value = changes.transients[.init(object: id, attribute: attribute.path)]
+      let value = session.changes.transients[.init(object: id, attribute: attribute.path)]
       guard let data = value?.inlineData else { return nil }
       try body(data.bytes)
       return UInt64(data.count)
@@ -58,7 +61,7 @@ extension Session {
       return UInt64(bytes.byteCount)
     }
     do {
-      try storage.readBlob(blobTables, blob.id) { bytes in try body(bytes) }
+      try session.storage.readBlob(session.blobTables, blob.id) { bytes in try body(bytes) }
     } catch let error as StoreError {
       throw error
     } catch {
@@ -67,7 +70,9 @@ extension Session {
     return blob.byteCount
   }
 
-  func binaryAttribute(_ name: String, _ entity: CompiledEntity) throws(StoreError) -> CompiledAttribute {
+  static func attribute(_ name: String, _ entity: CompiledEntity, in session: borrowing Session) throws(StoreError)
+    -> CompiledAttribute
+  {
     guard let index = entity.attributeIndex[name] else { throw entity.unknownAttribute(name) }
     let attribute = entity.attributes[index]
     guard attribute.description.type == .binary || attribute.description.type == .transformable else {

@@ -1,26 +1,28 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-extension Session {
+package enum ObjectDeletion {
   /// Deletes objects by the delete rules; how many went.
   ///
   /// The rules are worked out for all of them first, without recursion and in bits: what cascades, then what denies. A
   /// relationship with the rule deny does not stand in the way when its members go in the same call.
-  package mutating func delete(_ ids: ObjectSet, sparing kept: ObjectID? = nil) throws(StoreError) -> Int {
-    try deleteAll(try doomed(by: ids, sparing: kept))
+  package static func delete(_ ids: ObjectSet, sparing kept: ObjectID? = nil, in session: inout Session)
+    throws(StoreError) -> Int
+  {
+    try deleteAll(try doomed(by: ids, sparing: kept, in: session), in: &session)
   }
 
   /// Deletes these objects and no others; how many they are.
-  package mutating func deleteAll(_ doomed: ObjectSet) throws(StoreError) -> Int {
-    waiting?.forgetTargets()
-    let hasProvenance = try hasProvenance()
+  package static func deleteAll(_ doomed: ObjectSet, in session: inout Session) throws(StoreError) -> Int {
+    session.waiting?.forgetTargets()
+    let hasProvenance = try session.hasProvenance()
     for (rootCode, set) in doomed.sets.enumerated() {
       guard let set else { continue }
       var next = set.next(from: 0)
       while let serial = next {
         let id = ObjectID(rootCode: UInt16(rootCode), serial: serial)
-        try deleteOne(id, doomed)
-        if hasProvenance { try forgetProvenance(of: id) }
+        try deleteOne(id, doomed, in: &session)
+        if hasProvenance { try session.forgetProvenance(of: id) }
         next = set.next(from: serial + 1)
       }
     }
@@ -30,34 +32,38 @@ extension Session {
   /// The objects that go when those given are deleted.
   ///
   /// - Throws: `objectNotFound`, `deleteDenied`.
-  borrowing func doomed(by ids: ObjectSet, sparing kept: ObjectID? = nil) throws(StoreError) -> ObjectSet {
-    let doomed = try cascade(from: ids, sparing: kept)
-    try checkDenied(doomed)
+  static func doomed(by ids: ObjectSet, sparing kept: ObjectID? = nil, in session: borrowing Session) throws(StoreError)
+    -> ObjectSet
+  {
+    let doomed = try cascade(from: ids, sparing: kept, in: session)
+    try checkDenied(doomed, in: session)
     return doomed
   }
 
   /// The objects given and all that cascade from them, or those alone that are new; never `kept`, nor what cascades by way
   /// of it alone.
-  borrowing func cascade(from ids: ObjectSet, onlyNew: Bool = false, sparing kept: ObjectID? = nil)
+  static func cascade(
+    from ids: ObjectSet, onlyNew: Bool = false, sparing kept: ObjectID? = nil, in session: borrowing Session
+  )
     throws(StoreError) -> ObjectSet
   {
     var doomed = ObjectSet()
     var queue = ObjectQueue()
     try ids.forEach { (id) throws(StoreError) in
-      guard try exists(id) else { throw schema.notFound(id) }
+      guard try session.exists(id) else { throw session.schema.notFound(id) }
       if doomed.insert(id) { queue.add(id) }
       return true
     }
     var next: [ObjectID] = []
-    while queue.take(max(prefetchWindow(), 1), into: &next) {
-      prefetch(next[...])
+    while queue.take(max(session.prefetchWindow(), 1), into: &next) {
+      session.prefetch(next[...])
       for id in next {
-        let view = try existingRecord(id)
-        let entity = try schema.entity(of: view, id: id)
+        let view = try session.existingRecord(id)
+        let entity = try session.schema.entity(of: view, id: id)
         for relationship in entity.relationships where relationship.description.deleteRule == .cascade {
-          try forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
+          try session.forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
             if member == kept { return true }
-            if onlyNew, try !isNew(member) { return true }
+            if onlyNew, try !session.isNew(member) { return true }
             if doomed.insert(member) { queue.add(member) }
             return true
           }
@@ -67,13 +73,13 @@ extension Session {
     return doomed
   }
 
-  private borrowing func checkDenied(_ doomed: ObjectSet) throws(StoreError) {
-    try forEachAnnounced(doomed) { (id) throws(StoreError) in
-      let view = try existingRecord(id)
-      let entity = try schema.entity(of: view, id: id)
+  private static func checkDenied(_ doomed: ObjectSet, in session: borrowing Session) throws(StoreError) {
+    try session.forEachAnnounced(doomed) { (id) throws(StoreError) in
+      let view = try session.existingRecord(id)
+      let entity = try session.schema.entity(of: view, id: id)
       for relationship in entity.relationships where relationship.description.deleteRule == .deny {
         var denied = false
-        try forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
+        try session.forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
           denied = !doomed.contains(member)
           return !denied
         }
@@ -90,38 +96,42 @@ extension Session {
   }
 
   /// Deletes one object: partners that stay let go of it, its lists, blobs, index entries and record go.
-  private mutating func deleteOne(_ id: ObjectID, _ doomed: ObjectSet) throws(StoreError) {
-    let entity = try load(id)
-    if changes.history != nil { try noteDeletion(id, entity) }
-    try removeIndexEntries(id, entity)
+  private static func deleteOne(_ id: ObjectID, _ doomed: ObjectSet, in session: inout Session) throws(StoreError) {
+    let entity = try session.load(id)
+    if session.changes.history != nil { try HistoryWriter.noteDeletion(id, entity, in: &session) }
+    try IndexEntries.remove(id, entity, in: &session)
     var blobs: [BlobReference] = []
     for attribute in entity.attributes {
       guard let field = attribute.field else { continue }
-      guard scratch.layout.kind(field).mayBeBlob, let blob = scratch.view.blobReference(field) else { continue }
+      guard session.scratch.layout.kind(field).mayBeBlob, let blob = session.scratch.view.blobReference(field) else {
+        continue
+      }
       blobs.append(blob)
     }
     var chunked: [UInt16] = []
     for relationship in entity.relationships
-    where relationship.isToMany && scratch.view.head(relationship.field).isChunked {
+    where relationship.isToMany && session.scratch.view.head(relationship.field).isChunked {
       chunked.append(relationship.code)
     }
-    try releaseOutlived(id)
-    for blob in blobs { try releaseBlob(blob) }
-    for relationship in entity.relationships { try letGo(id, relationship, doomed) }
-    for code in entity.referrerCodes { try dropReferrers(id, code, doomed) }
-    for code in chunked { try storage.deleteList(address(id, code)) }
+    try session.releaseOutlived(id)
+    for blob in blobs { try session.releaseBlob(blob) }
+    for relationship in entity.relationships { try letGo(id, relationship, doomed, in: &session) }
+    for code in entity.referrerCodes { try dropReferrers(id, code, doomed, in: &session) }
+    for code in chunked { try session.storage.deleteList(session.address(id, code)) }
     let key = ShortKey.object(id)
-    try storage.delete(entity.table, key.bytes)
-    changes.noteDelete(id)
+    try session.storage.delete(entity.table, key.bytes)
+    session.changes.noteDelete(id)
   }
 
   /// The members of a deleted object's relationship that stay lose their link to it. The rule no action differs in one
   /// thing: they are not checked at commit for what they lack now.
-  private mutating func letGo(_ id: ObjectID, _ relationship: CompiledRelationship, _ doomed: ObjectSet)
+  private static func letGo(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ doomed: ObjectSet, in session: inout Session
+  )
     throws(StoreError)
   {
     let validates = relationship.description.deleteRule != .noAction
-    try forEachMemberBatch(id, relationship) { (session, members) throws(StoreError) in
+    try session.forEachMemberBatch(id, relationship) { (session, members) throws(StoreError) in
       for member in members where !doomed.contains(member) {
         if relationship.hasInverse {
           _ = try session.detach(member, relationship.inverseCode, id, validates: validates)
@@ -134,10 +144,12 @@ extension Session {
 
   /// Objects that refer to a deleted one through a relationship without an inverse lose the link: no store of ours ever
   /// holds a dangling one.
-  private mutating func dropReferrers(_ id: ObjectID, _ code: UInt16, _ doomed: ObjectSet) throws(StoreError) {
-    let list = address(id, code)
+  private static func dropReferrers(_ id: ObjectID, _ code: UInt16, _ doomed: ObjectSet, in session: inout Session)
+    throws(StoreError)
+  {
+    let list = session.address(id, code)
     var isEmpty = true
-    try forEachBatch(list) { (session, referrers) throws(StoreError) in
+    try session.forEachBatch(list) { (session, referrers) throws(StoreError) in
       isEmpty = false
       for referrer in referrers where !doomed.contains(referrer) {
         guard let relationship = try session.entity(of: referrer).relationship(referrerCode: code) else {
@@ -146,6 +158,6 @@ extension Session {
         _ = try session.detach(referrer, relationship.code, id)
       }
     }
-    if !isEmpty { try storage.deleteList(list) }
+    if !isEmpty { try session.storage.deleteList(list) }
   }
 }

@@ -7,24 +7,24 @@ import KVCloneModel
 package import KVCloneRecords
 
 /// Reads the history of changes.
-extension Session {
+package enum HistoryReader {
   /// The place behind the last commit that is seen.
-  package borrowing func currentToken() throws(StoreError) -> HistoryToken {
-    if let shownCommit { return HistoryToken(store: storeUUID, commit: shownCommit) }
-    return HistoryToken(store: storeUUID, commit: try counter(MetadataKey.commitCounter))
+  package static func currentToken(in session: borrowing Session) throws(StoreError) -> HistoryToken {
+    if let shownCommit = session.shownCommit { return HistoryToken(store: session.storeUUID, commit: shownCommit) }
+    return HistoryToken(store: session.storeUUID, commit: try session.counter(MetadataKey.commitCounter))
   }
 
   /// The commit to go on from after a token; nil is the beginning.
   ///
   /// - Throws: `historyOff`, `historyExpired`, `invalidHistoryToken`.
-  borrowing func firstCommit(after token: HistoryToken?) throws(StoreError) -> UInt64 {
-    guard let start = try historyStart() else {
+  static func firstCommit(after token: HistoryToken?, in session: borrowing Session) throws(StoreError) -> UInt64 {
+    guard let start = try HistoryWriter.start(in: session) else {
       throw StoreError(
         .historyDisabled,
         "the store does not record a history of changes; open it with tracksHistory, or run `history --on`")
     }
     guard let token else { return start }
-    guard token.store == storeUUID else {
+    guard token.store == session.storeUUID else {
       throw StoreError(.invalidHistoryToken, "the token \(token) belongs to another store; use a token of this store")
     }
     guard token.commit >= start else {
@@ -33,7 +33,7 @@ extension Session {
         "the history up to commit \(start) was purged, and the token is at commit \(token.commit); read the objects "
           + "themselves, and continue from the current token")
     }
-    guard token.commit <= (try counter(MetadataKey.commitCounter)) else {
+    guard token.commit <= (try session.counter(MetadataKey.commitCounter)) else {
       throw StoreError(
         .invalidHistoryToken,
         "the token is at commit \(token.commit), which this store never had; if it was restored from a backup, read "
@@ -43,16 +43,16 @@ extension Session {
   }
 
   /// Calls `body` with each transaction after a commit, until it answers false. Parts are passed over.
-  package borrowing func forEachTransaction(
-    after commit: UInt64, _ body: (UInt64, ChangeHeader) throws(StoreError) -> Bool
+  package static func forEachTransaction(
+    after commit: UInt64, in session: borrowing Session, _ body: (UInt64, ChangeHeader) throws(StoreError) -> Bool
   ) throws(StoreError) {
     // A write transaction may have begun to tell of itself.
-    let last = try counter(MetadataKey.commitCounter)
+    let last = try session.counter(MetadataKey.commitCounter)
     var next = commit + 1
     while next <= last {
       let key = ShortKey.change(commit: next, part: 0)
-      guard let entry = try storage.seek(schema.tables.changes, key.bytes, .atOrAfter) else { return }
-      let place = try Self.changeKey(entry.key)
+      guard let entry = try session.storage.seek(session.schema.tables.changes, key.bytes, .atOrAfter) else { return }
+      let place = try HistoryWriter.changeKey(entry.key)
       guard place.number <= last else { return }
       let found = ShortKey.change(commit: place.number, part: place.part)
       guard place.part == 0 else { throw Self.damagedHistory(place.number) }
@@ -68,10 +68,12 @@ extension Session {
   }
 
   /// Transactions after a commit, at most `limit`.
-  borrowing func transactions(after commit: UInt64, limit: Int?) throws(StoreError) -> [HistoryTransaction] {
+  static func transactions(after commit: UInt64, limit: Int?, in session: borrowing Session) throws(StoreError)
+    -> [HistoryTransaction]
+  {
     var found: [HistoryTransaction] = []
-    guard limit ?? 1 > 0, let source = historySource else { return found }
-    try forEachTransaction(after: commit) { (commit, header) throws(StoreError) in
+    guard limit ?? 1 > 0, let source = historySource(of: session) else { return found }
+    try forEachTransaction(after: commit, in: session) { (commit, header) throws(StoreError) in
       found.append(HistoryTransaction(commit, header, source))
       return found.count != limit
     }
@@ -79,32 +81,34 @@ extension Session {
   }
 
   /// What reads later what this session's transactions changed; nil for sessions without an engine.
-  var historySource: HistorySource? {
-    engine.map { HistorySource(engine: $0, schema: schema, storeUUID: storeUUID) }
+  static func historySource(of session: borrowing Session) -> HistorySource? {
+    session.engine.map { HistorySource(engine: $0, schema: session.schema, storeUUID: session.storeUUID) }
   }
 
   /// Calls `body` with each part of a transaction, until it answers false.
   ///
   /// - Throws: `historyExpired` where there is no such transaction any more.
-  package borrowing func forEachPart(
-    of commit: UInt64, _ body: (ChangePart) throws(StoreError) -> Bool
+  package static func forEachPart(
+    of commit: UInt64, in session: borrowing Session, _ body: (ChangePart) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    guard let start = try historyStart(), commit > start,
-      let header = try entry(commit, 0, as: ChangeHeader.self)
+    guard let start = try HistoryWriter.start(in: session), commit > start,
+      let header = try entry(commit, 0, as: ChangeHeader.self, in: session)
     else {
       throw StoreError(.historyExpired, "the history of commit \(commit) was purged; read the objects themselves")
     }
     for number in 0..<header.partCount {
-      guard let part = try entry(commit, number + 1, as: ChangePart.self) else { throw Self.damagedHistory(commit) }
+      guard let part = try entry(commit, number + 1, as: ChangePart.self, in: session) else {
+        throw Self.damagedHistory(commit)
+      }
       guard try body(part) else { return }
     }
   }
 
   /// Calls `body` with each change of a transaction, until it answers false.
-  borrowing func forEachChange(
-    of commit: UInt64, _ body: (HistoryChange) throws(StoreError) -> Bool
+  static func forEachChange(
+    of commit: UInt64, in session: borrowing Session, _ body: (HistoryChange) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    try forEachPart(of: commit) { (part) throws(StoreError) in
+    try forEachPart(of: commit, in: session) { (part) throws(StoreError) in
       switch part {
       case .inserted(let entries):
         for entry in entries {
@@ -115,13 +119,13 @@ extension Session {
         }
       case .updated(let entries):
         for entry in entries {
-          let names = entry.properties.map { schema.propertyNames[$0] ?? "#\($0)" }
+          let names = entry.properties.map { session.schema.propertyNames[$0] ?? "#\($0)" }
           guard try body(.updated(entry.id, properties: names)) else { return false }
         }
       case .deleted(let entries):
         for entry in entries {
-          let values = try schema.values(ofTombstone: entry.tombstone, entityCode: entry.entityCode)
-          let name = schema.entity(code: entry.entityCode)?.name ?? "#\(entry.entityCode)"
+          let values = try session.schema.values(ofTombstone: entry.tombstone, entityCode: entry.entityCode)
+          let name = session.schema.entity(code: entry.entityCode)?.name ?? "#\(entry.entityCode)"
           guard try body(.deleted(entry.id, entity: name, tombstone: values)) else { return false }
         }
       }
@@ -130,16 +134,18 @@ extension Session {
   }
 
   /// When a commit happened, by the clock of the process that wrote; nil where that is not known any more.
-  package borrowing func date(ofCommit commit: UInt64) throws(StoreError) -> Date? {
-    guard let start = try historyStart(), commit > start else { return nil }
-    return try entry(commit, 0, as: ChangeHeader.self).map { Date(timeIntervalSinceReferenceDate: $0.time) }
+  package static func date(ofCommit commit: UInt64, in session: borrowing Session) throws(StoreError) -> Date? {
+    guard let start = try HistoryWriter.start(in: session), commit > start else { return nil }
+    return try entry(commit, 0, as: ChangeHeader.self, in: session).map {
+      Date(timeIntervalSinceReferenceDate: $0.time)
+    }
   }
 
-  private borrowing func entry<Value: ValueCodec>(
-    _ commit: UInt64, _ part: UInt32, as type: Value.Type
+  private static func entry<Value: ValueCodec>(
+    _ commit: UInt64, _ part: UInt32, as type: Value.Type, in session: borrowing Session
   ) throws(StoreError) -> Value? {
     let key = ShortKey.change(commit: commit, part: part)
-    guard let value = try storage.get(schema.tables.changes, key.bytes) else { return nil }
+    guard let value = try session.storage.get(session.schema.tables.changes, key.bytes) else { return nil }
     do throws(RecordError) {
       return try Value(stored: value, seed: ValueEnvelope.seed(tableCode: .changes, key: key))
     } catch {

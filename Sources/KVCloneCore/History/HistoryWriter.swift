@@ -7,39 +7,41 @@ package import KVCloneModel
 import KVCloneRecords
 
 /// How a write transaction writes down what it changed (`changes` in `Format.md`).
-extension Session {
+package enum HistoryWriter {
   /// Tombstones of deletions that wait in memory.
   private static var tombstoneLimit: Int { 1 << 20 }
 
   /// The commit after which the history is complete; nil where none is kept.
-  package borrowing func historyStart() throws(StoreError) -> UInt64? {
-    try Metadata.get(storage, schema.tables.metadata, MetadataKey.history, as: CounterValue.self)?.value
+  package static func start(in session: borrowing Session) throws(StoreError) -> UInt64? {
+    try Metadata.get(session.storage, session.schema.tables.metadata, MetadataKey.history, as: CounterValue.self)?.value
   }
 
   /// Begins to note changes, where the store keeps a history.
-  package mutating func beginHistory(author: String) throws(StoreError) {
-    changes.author = author
-    if try historyStart() != nil { changes.history = HistoryRecorder() }
+  package static func begin(author: String, in session: inout Session) throws(StoreError) {
+    session.changes.author = author
+    if try start(in: session) != nil { session.changes.history = HistoryRecorder() }
   }
 
   /// Notes that the object whose record is in `scratch` is deleted.
-  package mutating func noteDeletion(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
-    guard var history = changes.history else { return }
+  package static func noteDeletion(_ id: ObjectID, _ entity: CompiledEntity, in session: inout Session)
+    throws(StoreError)
+  {
+    guard var history = session.changes.history else { return }
     // Two owners of the deletions would copy them.
-    changes.history = nil
-    defer { changes.history = history }
-    let tombstone = history.isBorn(id) ? [] : try tombstone(id, entity)
+    session.changes.history = nil
+    defer { session.changes.history = history }
+    let tombstone = history.isBorn(id) ? [] : try tombstone(id, entity, in: session)
     history.noteDeletion(.init(id: id, entityCode: entity.code, tombstone: tombstone))
     guard history.deletions.count == FormatLimits.changePartCapacity || history.tombstoneBytes > Self.tombstoneLimit
     else { return }
-    try writePart(.deleted(history.deletions), history.writtenParts + 1)
+    try writePart(.deleted(history.deletions), history.writtenParts + 1, in: &session)
     history.deletionsAreWritten()
   }
 
   /// Writes down what the transaction changed, before its commit.
-  package mutating func writeHistory() throws(StoreError) {
-    guard var history = changes.history else { return }
-    changes.history = nil
+  package static func finish(in session: inout Session) throws(StoreError) {
+    guard var history = session.changes.history else { return }
+    session.changes.history = nil
     var inserted: (entries: Int, objects: UInt64) = (0, 0)
     history.forEachInserted { entry in
       inserted.entries += 1
@@ -54,44 +56,48 @@ extension Session {
       + Self.partCount(updatedCount)
     let header = ChangeHeader(
       partCount: partCount, time: Date().timeIntervalSinceReferenceDate, insertedCount: inserted.objects,
-      updatedCount: UInt64(updatedCount), deletedCount: deletedCount, author: changes.author,
-      operation: changes.operation)
-    try write(header, isFirst: number == 0)
+      updatedCount: UInt64(updatedCount), deletedCount: deletedCount, author: session.changes.author,
+      operation: session.changes.operation)
+    try write(header, isFirst: number == 0, in: &session)
     if !history.deletions.isEmpty {
       number += 1
-      try writePart(.deleted(history.deletions), number)
+      try writePart(.deleted(history.deletions), number, in: &session)
       history.deletionsAreWritten()
     }
-    try writeInserted(history, &number)
-    try writeUpdated(history, &number)
+    try writeInserted(history, &number, in: &session)
+    try writeUpdated(history, &number, in: &session)
   }
 
-  private mutating func writeInserted(_ history: HistoryRecorder, _ number: inout UInt32) throws(StoreError) {
+  private static func writeInserted(_ history: HistoryRecorder, _ number: inout UInt32, in session: inout Session)
+    throws(StoreError)
+  {
     var entries: [ChangePart.Inserted] = []
     try history.forEachInserted { (entry) throws(StoreError) in
       entries.append(entry)
       guard entries.count == FormatLimits.changePartCapacity else { return }
       number += 1
-      try writePart(.inserted(entries), number)
+      try writePart(.inserted(entries), number, in: &session)
       entries.removeAll(keepingCapacity: true)
     }
     if entries.isEmpty { return }
     number += 1
-    try writePart(.inserted(entries), number)
+    try writePart(.inserted(entries), number, in: &session)
   }
 
-  private mutating func writeUpdated(_ history: HistoryRecorder, _ number: inout UInt32) throws(StoreError) {
+  private static func writeUpdated(_ history: HistoryRecorder, _ number: inout UInt32, in session: inout Session)
+    throws(StoreError)
+  {
     var entries: [ChangePart.Updated] = []
     try history.forEachUpdated { (entry) throws(StoreError) in
       entries.append(entry)
       guard entries.count == FormatLimits.changePartCapacity else { return }
       number += 1
-      try writePart(.updated(entries), number)
+      try writePart(.updated(entries), number, in: &session)
       entries.removeAll(keepingCapacity: true)
     }
     if entries.isEmpty { return }
     number += 1
-    try writePart(.updated(entries), number)
+    try writePart(.updated(entries), number, in: &session)
   }
 
   private static func partCount(_ entries: Int) -> UInt32 {
@@ -100,33 +106,33 @@ extension Session {
 
   /// Parts come in the order of their keys, and behind all earlier commits', so that pages are filled; only a header
   /// whose parts are there already comes before them.
-  private mutating func write(_ header: ChangeHeader, isFirst: Bool) throws(StoreError) {
-    let key = ShortKey.change(commit: commit, part: 0)
+  private static func write(_ header: ChangeHeader, isFirst: Bool, in session: inout Session) throws(StoreError) {
+    let key = ShortKey.change(commit: session.commit, part: 0)
     let bytes = header.encoded(seed: ValueEnvelope.seed(tableCode: .changes, key: key))
     if isFirst {
-      try storage.append(schema.tables.changes, key.bytes, bytes.span.bytes)
+      try session.storage.append(session.schema.tables.changes, key.bytes, bytes.span.bytes)
     } else {
-      try storage.put(schema.tables.changes, key.bytes, bytes.span.bytes)
+      try session.storage.put(session.schema.tables.changes, key.bytes, bytes.span.bytes)
     }
   }
 
-  private mutating func writePart(_ part: ChangePart, _ number: UInt32) throws(StoreError) {
-    let key = ShortKey.change(commit: commit, part: number)
+  private static func writePart(_ part: ChangePart, _ number: UInt32, in session: inout Session) throws(StoreError) {
+    let key = ShortKey.change(commit: session.commit, part: number)
     let bytes = part.encoded(seed: ValueEnvelope.seed(tableCode: .changes, key: key))
-    try storage.append(schema.tables.changes, key.bytes, bytes.span.bytes)
+    try session.storage.append(session.schema.tables.changes, key.bytes, bytes.span.bytes)
   }
 
   // MARK: Purging
 
   /// Deletes entries of commits up to `last`, at most `limit` of them; how many entries and transactions went.
-  mutating func deleteHistory(through last: UInt64, limit: Int) throws(StoreError)
+  static func delete(through last: UInt64, limit: Int, in session: inout Session) throws(StoreError)
     -> (entries: Int, transactions: Int)
   {
-    let table = schema.tables.changes
+    let table = session.schema.tables.changes
     var keys: [(commit: UInt64, part: UInt32)] = []
     let first = ShortKey.change(commit: 0, part: 0)
     let end = ShortKey.change(commit: min(last, .max - 1) + 1, part: 0)
-    try storage.scan(table, from: first.bytes, before: end.bytes) { (key, _) throws(StoreError) in
+    try session.storage.scan(table, from: first.bytes, before: end.bytes) { (key, _) throws(StoreError) in
       let place = try Self.changeKey(key)
       guard place.number <= last else { return false }
       keys.append((place.number, place.part))
@@ -134,7 +140,7 @@ extension Session {
     }
     for place in keys {
       let key = ShortKey.change(commit: place.commit, part: place.part)
-      try storage.delete(table, key.bytes)
+      try session.storage.delete(table, key.bytes)
     }
     return (keys.count, keys.count { $0.part == 0 })
   }

@@ -4,18 +4,21 @@ import KVCloneModel
 import KVCloneRecords
 
 /// Reading index entries for requests.
-extension Session {
+enum IndexReader {
   /// Calls `body` with the keys of an interval, ascending, until it answers false. Whether it came to the end.
   @discardableResult
-  borrowing func forEachKey(
-    _ interval: IndexScan.Interval, _ body: (borrowing RawSpan, ObjectID) throws(StoreError) -> Bool
+  static func forEachKey(
+    _ interval: IndexScan.Interval, in session: borrowing Session,
+    _ body: (borrowing RawSpan, ObjectID) throws(StoreError) -> Bool
   ) throws(StoreError) -> Bool {
     var goesOn = true
-    try storage.scan(
-      schema.tables.indexes, from: interval.start.span.bytes, before: interval.end.span.bytes
+    try session.storage.scan(
+      session.schema.tables.indexes, from: interval.start.span.bytes, before: interval.end.span.bytes
     ) { (key, value) throws(StoreError) in
       guard key.precedes(interval.end) else { return false }
-      guard Self.isIntact(key, value), let id = try? IndexKey.objectID(of: copy key) else { throw Self.damagedIndex }
+      guard IndexEntries.isIntact(key, value), let id = try? IndexKey.objectID(of: copy key) else {
+        throw Self.damagedIndex
+      }
       goesOn = try body(key, id)
       return goesOn
     }
@@ -27,10 +30,12 @@ extension Session {
   }
 
   /// How many entries intervals have; not more than `limit` are counted.
-  borrowing func countEntries(_ intervals: [IndexScan.Interval], limit: Int = .max) throws(StoreError) -> Int {
+  static func countEntries(_ intervals: [IndexScan.Interval], limit: Int = .max, in session: borrowing Session)
+    throws(StoreError) -> Int
+  {
     var count = 0
     for interval in intervals {
-      let goesOn = try forEachKey(interval) { (_, _) throws(StoreError) in
+      let goesOn = try forEachKey(interval, in: session) { (_, _) throws(StoreError) in
         count += 1
         return count < limit
       }
@@ -40,14 +45,14 @@ extension Session {
   }
 
   /// The same with the objects of the entries by ascending id, where these are few.
-  borrowing func fewEntries(
-    _ intervals: [IndexScan.Interval], limit: Int
+  static func fewEntries(
+    _ intervals: [IndexScan.Interval], limit: Int, in session: borrowing Session
   ) throws(StoreError) -> (count: Int, found: [ObjectID]?) {
     var found: [ObjectID] = []
     var count = 0
     var ascends = true
     for interval in intervals {
-      let goesOn = try forEachKey(interval) { (_, id) throws(StoreError) in
+      let goesOn = try forEachKey(interval, in: session) { (_, id) throws(StoreError) in
         if count == 0 { found.reserveCapacity(Self.fewCount) }
         if count < Self.fewCount {
           if let last = found.last, id < last { ascends = false }
@@ -64,11 +69,13 @@ extension Session {
   }
 
   /// The objects of all entries by ascending id; nil where these are not fewer than `limit`.
-  borrowing func entries(_ intervals: [IndexScan.Interval], fewerThan limit: Int) throws(StoreError) -> [ObjectID]? {
+  static func entries(_ intervals: [IndexScan.Interval], fewerThan limit: Int, in session: borrowing Session)
+    throws(StoreError) -> [ObjectID]?
+  {
     guard limit > 0 else { return nil }
     var found: [ObjectID] = []
     for interval in intervals {
-      let goesOn = try forEachKey(interval) { (_, id) throws(StoreError) in
+      let goesOn = try forEachKey(interval, in: session) { (_, id) throws(StoreError) in
         found.append(id)
         return found.count < limit
       }
@@ -79,12 +86,17 @@ extension Session {
 
   /// The objects, by ascending id, of the entries whose keys begin with these bytes, or so many of them; nil where there
   /// are more than a few.
-  borrowing func fewEntries(beginningWith prefix: [UInt8], enough: Int) throws(StoreError) -> [ObjectID]? {
+  static func fewEntries(beginningWith prefix: [UInt8], enough: Int, in session: borrowing Session) throws(StoreError)
+    -> [ObjectID]?
+  {
     var found: [ObjectID] = []
     var ascends = true
-    try storage.scan(schema.tables.indexes, within: prefix.span.bytes) { (key, value) throws(StoreError) in
+    try session.storage.scan(session.schema.tables.indexes, within: prefix.span.bytes) {
+      (key, value) throws(StoreError) in
       guard key.begins(with: prefix) else { return false }
-      guard Self.isIntact(key, value), let id = try? IndexKey.objectID(of: copy key) else { throw Self.damagedIndex }
+      guard IndexEntries.isIntact(key, value), let id = try? IndexKey.objectID(of: copy key) else {
+        throw Self.damagedIndex
+      }
       if let last = found.last {
         if id < last { ascends = false }
       } else {
@@ -102,21 +114,21 @@ extension Session {
   private static var fewCount: Int { 64 }
 
   /// At least as many as an entity has objects: the highest serial of its table.
-  borrowing func upperBound(_ entity: CompiledEntity) throws(StoreError) -> Int {
+  static func upperBound(_ entity: CompiledEntity, in session: borrowing Session) throws(StoreError) -> Int {
     let key = ShortKey.object(ObjectID(rootCode: entity.rootCode, serial: ObjectID.maximumSerial))
-    guard let last = try storage.seek(entity.table, key.bytes, .atOrBefore) else { return 0 }
-    return Int(try schema.objectID(last.key).serial)
+    guard let last = try session.storage.seek(entity.table, key.bytes, .atOrBefore) else { return 0 }
+    return Int(try session.schema.objectID(last.key).serial)
   }
 
   /// How many members a relationship of some objects has, as far as they exist.
   ///
   /// - Parameter areIndexed: whether the objects are of an index's entries, so that they have to exist.
-  borrowing func memberCount(
-    _ owners: [ObjectID], _ link: QueryLink, areIndexed: Bool = false
+  static func memberCount(
+    _ owners: [ObjectID], _ link: QueryLink, areIndexed: Bool = false, in session: borrowing Session
   ) throws(StoreError) -> Int {
     var count = 0
     for owner in owners {
-      guard let view = try record(owner) else {
+      guard let view = try session.record(owner) else {
         if areIndexed { throw Self.damagedIndex }
         continue
       }
@@ -128,8 +140,9 @@ extension Session {
 
   /// Calls `body` with the ids of a scan's entries in the order of the index, until it answers false; the results whose
   /// sort keys the index does not tell apart are put in order by `sort`.
-  borrowing func forEachID(
-    _ ordered: OrderedScan, isPartlySorted: Bool, sort: ([ObjectID]) throws(StoreError) -> [ObjectID],
+  static func forEachID(
+    _ ordered: OrderedScan, isPartlySorted: Bool, in session: borrowing Session,
+    sort: ([ObjectID]) throws(StoreError) -> [ObjectID],
     _ body: (ObjectID) throws(StoreError) -> Bool
   ) throws(StoreError) {
     let scan = ordered.scan
@@ -137,18 +150,18 @@ extension Session {
     for interval in intervals {
       let goesOn =
         ordered.isReversed
-        ? try forEachIDFromEnd(scan.index, interval, isPartlySorted, sort, body)
-        : try forEachID(scan.index, interval, isPartlySorted, sort, body)
+        ? try forEachIDFromEnd(scan.index, interval, isPartlySorted, in: session, sort, body)
+        : try forEachID(scan.index, interval, isPartlySorted, in: session, sort, body)
       if !goesOn { return }
     }
   }
 
-  private borrowing func forEachID(
-    _ index: RequestIndex, _ interval: IndexScan.Interval, _ isPartlySorted: Bool,
+  private static func forEachID(
+    _ index: RequestIndex, _ interval: IndexScan.Interval, _ isPartlySorted: Bool, in session: borrowing Session,
     _ sort: ([ObjectID]) throws(StoreError) -> [ObjectID], _ body: (ObjectID) throws(StoreError) -> Bool
   ) throws(StoreError) -> Bool {
     var group = IndexGroup()
-    var goesOn = try forEachKey(interval) { (key, id) throws(StoreError) in
+    var goesOn = try forEachKey(interval, in: session) { (key, id) throws(StoreError) in
       if !group.isEmpty, !group.has(key) {
         for id in try sort(group.take()) where try !body(id) { return false }
       }
@@ -166,21 +179,21 @@ extension Session {
   }
 
   /// From the last group of equal keys to the first; in each, ids ascend, as they do wherever sort keys are equal.
-  private borrowing func forEachIDFromEnd(
-    _ index: RequestIndex, _ interval: IndexScan.Interval, _ isPartlySorted: Bool,
+  private static func forEachIDFromEnd(
+    _ index: RequestIndex, _ interval: IndexScan.Interval, _ isPartlySorted: Bool, in session: borrowing Session,
     _ sort: ([ObjectID]) throws(StoreError) -> [ObjectID], _ body: (ObjectID) throws(StoreError) -> Bool
   ) throws(StoreError) -> Bool {
     var end = interval.end
-    while let values = try lastValues(before: end), !values.lexicographicallyPrecedes(interval.start) {
+    while let values = try lastValues(before: end, in: session), !values.lexicographicallyPrecedes(interval.start) {
       let equal = IndexScan.Interval(start: values, end: IndexScan.end(of: values))
       if isPartlySorted || IndexKey.mayBeCut(values.span.bytes, valueCount: index.columns.count) {
         var ids: [ObjectID] = []
-        try forEachKey(equal) { (_, id) throws(StoreError) in
+        try forEachKey(equal, in: session) { (_, id) throws(StoreError) in
           ids.append(id)
           return true
         }
         for id in try sort(ids) where try !body(id) { return false }
-      } else if try !forEachKey(equal, { (_, id) throws(StoreError) in try body(id) }) {
+      } else if try !forEachKey(equal, in: session, { (_, id) throws(StoreError) in try body(id) }) {
         return false
       }
       end = values
@@ -189,8 +202,10 @@ extension Session {
   }
 
   /// The values of the last key before `end`, which is no key itself.
-  private borrowing func lastValues(before end: [UInt8]) throws(StoreError) -> [UInt8]? {
-    guard let entry = try storage.seek(schema.tables.indexes, end.span.bytes, .atOrBefore) else { return nil }
+  private static func lastValues(before end: [UInt8], in session: borrowing Session) throws(StoreError) -> [UInt8]? {
+    guard let entry = try session.storage.seek(session.schema.tables.indexes, end.span.bytes, .atOrBefore) else {
+      return nil
+    }
     guard let values = try? IndexKey.values(of: entry.key) else { throw Self.damagedIndex }
     return values.withUnsafeBytes { Array($0) }
   }

@@ -3,23 +3,24 @@ package import KVCloneModel
 package import KVCloneRecords
 
 /// Answers fetch requests.
-extension Session {
+package enum FetchExecutor {
   /// - Parameter isCount: results are counted only, so that their order does not matter.
   /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate`.
-  package borrowing func compile(
+  package static func compile(
     _ request: FetchRequest, isCount: Bool = false, use: RequestPlanner.IndexUse = .whereCheaper,
-    objects: [String: (id: ObjectID, entity: CompiledEntity)] = [:]
+    objects: [String: (id: ObjectID, entity: CompiledEntity)] = [:], in session: borrowing Session
   ) throws(StoreError) -> CompiledRequest {
-    var compiler = try schema.compiler(for: request, storeUUID: storeUUID)
+    var compiler = try session.schema.compiler(for: request, storeUUID: session.storeUUID)
     compiler.objects = objects
     var condition: QueryCondition?
     if let predicate = request.predicate { condition = try compiler.condition(predicate) }
-    return try plan(try compiler.frame(of: request), condition, isCount: isCount, use: use)
+    return try plan(try compiler.frame(of: request), condition, isCount: isCount, use: use, in: session)
   }
 
   /// Chooses how objects are found for which a condition holds.
-  borrowing func plan(
-    _ frame: RequestFrame, _ condition: QueryCondition?, isCount: Bool, use: RequestPlanner.IndexUse
+  static func plan(
+    _ frame: RequestFrame, _ condition: QueryCondition?, isCount: Bool, use: RequestPlanner.IndexUse,
+    in session: borrowing Session
   ) throws(StoreError) -> CompiledRequest {
     let entity = frame.entity
     var condition = condition
@@ -27,30 +28,34 @@ extension Session {
     if case .constant(true)? = condition { condition = nil }
     let order = isCount ? [] : frame.order
     let planner = RequestPlanner(
-      entity: entity, schema: schema, wantedCodes: frame.wantedCodes, indexes: try usableIndexes(of: entity), use: use,
+      entity: entity, schema: session.schema, wantedCodes: frame.wantedCodes,
+      indexes: try usableIndexes(of: entity, in: session), use: use,
       order: order, wanted: frame.wanted)
-    let choice = try planner.choose(condition, self)
+    let choice = try planner.choose(condition, session)
     return CompiledRequest(
       frame: frame, source: choice.source, estimate: choice.count, found: choice.found, condition: condition,
       isSourceExact: choice.isExact, order: order)
   }
 
   /// What requests for an entity's objects may use in the session's state.
-  borrowing func usableIndexes(of entity: CompiledEntity) throws(StoreError) -> [RequestIndex] {
-    let hasFetchIndexes = entity.fetchIndexes.isEmpty ? false : try hasCurrentFetchIndexes()
+  static func usableIndexes(of entity: CompiledEntity, in session: borrowing Session) throws(StoreError)
+    -> [RequestIndex]
+  {
+    let hasFetchIndexes = entity.fetchIndexes.isEmpty ? false : try session.hasCurrentFetchIndexes()
     return hasFetchIndexes ? entity.requestIndexes.all : entity.requestIndexes.ofConstraints
   }
 
   /// Calls `body` with each result in the order of the request, until it returns false.
-  package borrowing func forEachResult(
-    _ request: CompiledRequest, _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
+  package static func forEachResult(
+    _ request: CompiledRequest, in session: borrowing Session,
+    _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
     if request.sortsResults {
-      for id in try sortedResults(request) where try !body(id, try existingRecord(id)) { return }
+      for id in try sortedResults(request, in: session) where try !body(id, try session.existingRecord(id)) { return }
       return
     }
     var passed = 0
-    try forEachMatch(request) { (id, view) throws(StoreError) in
+    try forEachMatch(request, in: session) { (id, view) throws(StoreError) in
       passed += 1
       if passed <= request.offset { return true }
       if let wanted = request.wanted, passed > wanted { return false }
@@ -60,16 +65,16 @@ extension Session {
   }
 
   /// How many results there are.
-  package borrowing func count(_ request: CompiledRequest) throws(StoreError) -> Int {
+  package static func count(_ request: CompiledRequest, in session: borrowing Session) throws(StoreError) -> Int {
     var count = 0
     if request.isSourceExact, let found = request.found {
       count = min(found.count, request.wanted ?? .max)
     } else if request.condition == nil, request.found == nil {
-      count = try self.count(of: request.entity, includesSubentities: request.includesSubentities)
+      count = try session.count(of: request.entity, includesSubentities: request.includesSubentities)
     } else if request.isSourceExact, case .index(let scan) = request.source {
-      count = try countEntries(scan.intervals, limit: request.wanted ?? .max)
+      count = try IndexReader.countEntries(scan.intervals, limit: request.wanted ?? .max, in: session)
     } else {
-      try forEachMatch(request) { (_, _) throws(StoreError) in
+      try forEachMatch(request, in: session) { (_, _) throws(StoreError) in
         count += 1
         return count != request.wanted
       }
@@ -79,16 +84,18 @@ extension Session {
   }
 
   /// The ids of the results in their order.
-  private borrowing func sortedResults(_ request: CompiledRequest) throws(StoreError) -> ArraySlice<ObjectID> {
-    let evaluator = QueryEvaluator(schema)
+  private static func sortedResults(_ request: CompiledRequest, in session: borrowing Session) throws(StoreError)
+    -> ArraySlice<ObjectID>
+  {
+    let evaluator = QueryEvaluator(session.schema)
     let order = request.order
     var results = SortedResults(order.map { $0.ascending }, limit: request.wanted)
     let cutOff = Box(RecordTests())
-    try forEachMatch(request, behind: cutOff.place) { (id, view) throws(StoreError) in
+    try forEachMatch(request, behind: cutOff.place, in: session) { (id, view) throws(StoreError) in
       if cutOff.value.surelyHold(view) { return true }
-      let first = order[0].key(try evaluator.value(order[0].term, id, view, self))
+      let first = order[0].key(try evaluator.value(order[0].term, id, view, session))
       if results.isBehindAll(first) { return true }
-      if results.insert(try sortKeys(request, id, view, evaluator), id), let last = results.lastKey {
+      if results.insert(try sortKeys(request, id, view, evaluator, in: session), id), let last = results.lastKey {
         // Ids ascend, so that what has the same only key comes behind too.
         let test = RecordTest(behind: last, order[0], isBehindEqual: order.count == 1)
         cutOff.value.set(test.map { [$0] } ?? [])
@@ -98,11 +105,12 @@ extension Session {
     return results.ids.dropFirst(request.offset)
   }
 
-  private borrowing func sortKeys(
-    _ request: CompiledRequest, _ id: ObjectID, _ view: borrowing RecordView, _ evaluator: QueryEvaluator
+  private static func sortKeys(
+    _ request: CompiledRequest, _ id: ObjectID, _ view: borrowing RecordView, _ evaluator: QueryEvaluator,
+    in session: borrowing Session
   ) throws(StoreError) -> [QueryValue] {
     var keys: [QueryValue] = []
-    for order in request.order { keys.append(order.key(try evaluator.value(order.term, id, view, self))) }
+    for order in request.order { keys.append(order.key(try evaluator.value(order.term, id, view, session))) }
     return keys
   }
 
@@ -110,76 +118,76 @@ extension Session {
   /// that is the request's.
   ///
   /// - Parameter behind: tests that together say that an object is not wanted; they may change meanwhile.
-  private borrowing func forEachMatch(
-    _ request: CompiledRequest, behind: UnsafeMutablePointer<RecordTests>? = nil,
+  private static func forEachMatch(
+    _ request: CompiledRequest, behind: UnsafeMutablePointer<RecordTests>? = nil, in session: borrowing Session,
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
     if let found = request.found, request.isSourceExact {
-      let window = readWindow()
+      let window = session.readWindow()
       var start = 0
       while start < found.count {
         let next = found[start..<min(start + window, found.count)]
-        prefetch(next)
+        session.prefetch(next)
         for id in next {
-          guard let view = try record(id) else { throw Self.damagedIndex }
+          guard let view = try session.record(id) else { throw IndexReader.damagedIndex }
           if try !body(id, view) { return }
         }
         start += next.count
       }
       return
     }
-    var filter = RecordFilter(request, schema, behind: behind)
+    var filter = RecordFilter(request, session.schema, behind: behind)
     if let found = request.found {
       var last: ObjectID?
       for id in found where id != last {
-        if try !passes(id, isIndexed: true, &filter, body) { return }
+        if try !passes(id, isIndexed: true, &filter, in: session, body) { return }
         last = id
       }
       return
     }
     switch request.source {
     case .entity:
-      try forEachRecord(
-        of: request.entity, includesSubentities: request.includesSubentities, through: &filter, body)
+      try FilteredScan.forEachRecord(
+        of: request.entity, includesSubentities: request.includesSubentities, through: &filter, in: session, body)
     case .index(let scan) where scan.isInOrderOfIDs:
       for interval in scan.intervals {
-        try forEachKey(interval) { (_, id) throws(StoreError) in
-          try passes(id, isIndexed: true, &filter, body)
+        try IndexReader.forEachKey(interval, in: session) { (_, id) throws(StoreError) in
+          try passes(id, isIndexed: true, &filter, in: session, body)
         }
       }
     case .ordered(let ordered):
       let evaluator = filter.evaluator
-      try forEachID(ordered, isPartlySorted: ordered.sortedCount < request.order.count) {
+      try IndexReader.forEachID(ordered, isPartlySorted: ordered.sortedCount < request.order.count, in: session) {
         (ids) throws(StoreError) in
         if ids.isEmpty { return ids }
         var results = SortedResults(request.order.map { $0.ascending }, limit: nil)
         for id in ids {
-          guard let view = try record(id) else { throw Self.damagedIndex }
-          results.insert(try sortKeys(request, id, view, evaluator), id)
+          guard let view = try session.record(id) else { throw IndexReader.damagedIndex }
+          results.insert(try sortKeys(request, id, view, evaluator, in: session), id)
         }
         return results.ids
       } _: { (id) throws(StoreError) in
-        try passes(id, isIndexed: true, &filter, body)
+        try passes(id, isIndexed: true, &filter, in: session, body)
       }
     case .objects, .members, .linked, .index, .union:
       var gathered = GatheredObjects()
-      let isIndexed = try gather(request.source, into: &gathered)
-      let window = readWindow()
+      let isIndexed = try gather(request.source, into: &gathered, in: session)
+      let window = session.readWindow()
       var next: [ObjectID] = []
       var goesOn = true
       try gathered.forEach { (id) throws(StoreError) in
         next.append(id)
-        if next.count == window { goesOn = try passAll(&next, isIndexed: isIndexed, &filter, body) }
+        if next.count == window { goesOn = try passAll(&next, isIndexed: isIndexed, &filter, in: session, body) }
         return goesOn
       }
-      if goesOn { _ = try passAll(&next, isIndexed: isIndexed, &filter, body) }
+      if goesOn { _ = try passAll(&next, isIndexed: isIndexed, &filter, in: session, body) }
     }
   }
 
   /// Adds the objects of a source; whether all of them are sure to exist.
   @discardableResult
-  private borrowing func gather(
-    _ source: CompiledRequest.Source, into gathered: inout GatheredObjects
+  private static func gather(
+    _ source: CompiledRequest.Source, into gathered: inout GatheredObjects, in session: borrowing Session
   ) throws(StoreError) -> Bool {
     switch source {
     case .entity, .ordered: return false
@@ -187,63 +195,65 @@ extension Session {
       for id in ids { gathered.insert(id) }
       return false
     case .members(let owners, let link):
-      try gatherMembers(owners, link, into: &gathered)
+      try gatherMembers(owners, link, into: &gathered, in: session)
       return false
     case .linked(let search):
-      try gatherMembers(search.found, search.inverse, into: &gathered)
+      try gatherMembers(search.found, search.inverse, into: &gathered, in: session)
       return false
     case .index(let scan):
       for interval in scan.intervals {
-        try forEachKey(interval) { (_, id) throws(StoreError) in
+        try IndexReader.forEachKey(interval, in: session) { (_, id) throws(StoreError) in
           gathered.insert(id)
           return true
         }
       }
       return true
     case .union(let branches):
-      for branch in branches { try gather(branch.source, into: &gathered) }
+      for branch in branches { try gather(branch.source, into: &gathered, in: session) }
       return false
     }
   }
 
-  private borrowing func gatherMembers(
-    _ owners: [ObjectID], _ link: QueryLink, into gathered: inout GatheredObjects
+  private static func gatherMembers(
+    _ owners: [ObjectID], _ link: QueryLink, into gathered: inout GatheredObjects, in session: borrowing Session
   ) throws(StoreError) {
     for owner in owners {
-      for member in try members(owner, link) { gathered.insert(member) }
+      for member in try members(owner, link, in: session) { gathered.insert(member) }
     }
   }
 
   /// Calls `body` with an object if it is one of the request's; whether to go on.
-  private borrowing func passes(
-    _ id: ObjectID, isIndexed: Bool, _ filter: inout RecordFilter,
+  private static func passes(
+    _ id: ObjectID, isIndexed: Bool, _ filter: inout RecordFilter, in session: borrowing Session,
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) -> Bool {
-    guard let view = try record(id) else {
-      if isIndexed { throw Self.damagedIndex }
+    guard let view = try session.record(id) else {
+      if isIndexed { throw IndexReader.damagedIndex }
       return true
     }
-    guard try filter.isOfWantedEntity(id, view), try filter.holds(id, view, self) else { return true }
+    guard try filter.isOfWantedEntity(id, view), try filter.holds(id, view, session) else { return true }
     return try body(id, view)
   }
 
   /// The same with some objects, which are forgotten then.
-  private borrowing func passAll(
-    _ ids: inout [ObjectID], isIndexed: Bool, _ filter: inout RecordFilter,
+  private static func passAll(
+    _ ids: inout [ObjectID], isIndexed: Bool, _ filter: inout RecordFilter, in session: borrowing Session,
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) -> Bool {
     defer { ids.removeAll(keepingCapacity: true) }
-    prefetch(ids[...])
-    for id in ids where try !passes(id, isIndexed: isIndexed, &filter, body) { return false }
+    session.prefetch(ids[...])
+    for id in ids where try !passes(id, isIndexed: isIndexed, &filter, in: session, body) { return false }
     return true
   }
 
   /// The members of a relationship of an object that may be gone.
-  private borrowing func members(_ owner: ObjectID, _ link: QueryLink) throws(StoreError) -> [ObjectID] {
-    guard let view = try record(owner) else { return [] }
-    let entity = try schema.entity(of: view, id: owner)
+  private static func members(_ owner: ObjectID, _ link: QueryLink, in session: borrowing Session) throws(StoreError)
+    -> [ObjectID]
+  {
+    guard let view = try session.record(owner) else { return [] }
+    let entity = try session.schema.entity(of: view, id: owner)
     guard let index = entity.relationshipIndexByCode[link.code] else { return [] }
-    return try members(owner, entity.relationships[index])
+    return try session.members(owner, entity.relationships[index])
   }
 }
 

@@ -2,16 +2,17 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-extension Session {
+enum FilteredScan {
   /// The records of an entity's objects that a filter accepts, by ascending serial, until `body` returns false. Most of what it does not let through is dropped by its bytes.
-  borrowing func forEachRecord(
+  static func forEachRecord(
     of entity: CompiledEntity, includesSubentities: Bool, through filter: inout RecordFilter,
+    in session: borrowing Session,
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
     let key = ShortKey.object(ObjectID(rootCode: entity.rootCode, serial: 0))
-    let schema = schema
+    let schema = session.schema
     var known = KnownLayout(entity.wantedCodes(includesSubentities: includesSubentities))
-    try storage.scanToEnd(of: entity.table, from: key.bytes) { (key, value) throws(StoreError) in
+    try session.storage.scanToEnd(of: entity.table, from: key.bytes) { (key, value) throws(StoreError) in
       let verdict = filter.judge(copy key, copy value)
       if case .dropped = verdict { return true }
       let id = try schema.objectID(key)
@@ -21,7 +22,7 @@ extension Session {
       let view =
         isIntact
         ? try schema.view(ofIntact: copy value, layout, id: id) : try schema.view(of: copy value, layout, id: id)
-      guard try filter.holds(id, view, self) else { return true }
+      guard try filter.holds(id, view, session) else { return true }
       return try body(id, view)
     }
   }

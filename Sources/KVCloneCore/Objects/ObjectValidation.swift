@@ -7,11 +7,11 @@ package import KVCloneModel
 import KVCloneRecords
 
 /// What a commit checks of every object that the transaction inserted or changed.
-extension Session {
+package enum ObjectValidation {
   /// All broken rules, at most 1,000 of them.
-  package borrowing func validationIssues() throws(StoreError) -> [ValidationIssue] {
+  package static func issues(in session: borrowing Session) throws(StoreError) -> [ValidationIssue] {
     var issues: [ValidationIssue] = []
-    try validateChanges { found in
+    try validateChanges(in: session) { found in
       issues += found
       return issues.count < 1000
     }
@@ -19,32 +19,36 @@ extension Session {
   }
 
   /// Calls `body` with the broken rules of each changed object that has any, until it returns false.
-  package borrowing func validateChanges(_ body: ([ValidationIssue]) -> Bool) throws(StoreError) {
-    if changes.keepsBrokenObjects { return }
+  package static func validateChanges(in session: borrowing Session, _ body: ([ValidationIssue]) -> Bool)
+    throws(StoreError)
+  {
+    if session.changes.keepsBrokenObjects { return }
     var patterns = TextPatterns()
-    for set in [changes.inserted, changes.updated] {
+    for set in [session.changes.inserted, session.changes.updated] {
       for (rootCode, serials) in set.sets.enumerated() {
         // Many models leave nothing to check, and nothing is read then.
-        guard let serials, schema.isValidated(rootCode: UInt16(rootCode)) else { continue }
+        guard let serials, session.schema.isValidated(rootCode: UInt16(rootCode)) else { continue }
         try ObjectSet(rootCode: UInt16(rootCode), serials).forEach { (id) throws(StoreError) in
           var issues: [ValidationIssue] = []
-          try validate(id, &patterns, &issues)
+          try validate(id, &patterns, &issues, in: session)
           return issues.isEmpty || body(issues)
         }
       }
     }
   }
 
-  private borrowing func validate(_ id: ObjectID, _ patterns: inout TextPatterns, _ issues: inout [ValidationIssue])
+  private static func validate(
+    _ id: ObjectID, _ patterns: inout TextPatterns, _ issues: inout [ValidationIssue], in session: borrowing Session
+  )
     throws(StoreError)
   {
-    let view = try existingRecord(id)
-    let entity = try schema.entity(of: view, id: id)
+    let view = try session.existingRecord(id)
+    let entity = try session.schema.entity(of: view, id: id)
     guard entity.isValidated else { return }
     for attribute in entity.attributes where attribute.isValidated {
-      let value = try entity.value(of: attribute, in: view, id: id, schema: schema)
+      let value = try entity.value(of: attribute, in: view, id: id, schema: session.schema)
       if value == nil, let composite = attribute.composite,
-        try entity.value(named: composite, in: view, id: id, schema: schema) == nil
+        try entity.value(named: composite, in: view, id: id, schema: session.schema) == nil
       {
         continue
       }
@@ -53,7 +57,7 @@ extension Session {
       }
     }
     for (name, composite) in entity.composites where !composite.isOptional {
-      if try entity.value(named: name, in: view, id: id, schema: schema) == nil {
+      if try entity.value(named: name, in: view, id: id, schema: session.schema) == nil {
         issues.append(
           entity.issue(.requiredValueMissing, name, id, "is required, and all its elements are nil; set an element"))
       }
@@ -66,8 +70,8 @@ extension Session {
       }
     }
     for constraint in entity.constraints {
-      if let other = try conflict(constraint, entity, view, id) {
-        let other = try name(of: other)
+      if let other = try IndexEntries.conflict(constraint, entity, view, id, in: session) {
+        let other = try session.name(of: other)
         let text = "must be unique, and \(other) has the same values; change one of them"
         issues.append(entity.issue(.uniquenessConflict, constraint.name, id, text, other: other))
       }

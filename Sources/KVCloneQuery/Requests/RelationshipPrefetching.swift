@@ -2,23 +2,26 @@ import KVCloneCore
 import KVCloneModel
 
 /// Relationships that are read along with the results of a request, and requests that belong to properties.
-extension Session {
+enum RelationshipPrefetching {
   /// - Throws: `unknownProperty` where the path is not one of relationships, in any entity that may be met.
-  borrowing func checkPrefetching(_ path: String, of entity: CompiledEntity) throws(StoreError) {
+  static func check(_ path: String, of entity: CompiledEntity, in session: borrowing Session) throws(StoreError) {
     var current = entity
     for name in path.split(separator: ".", omittingEmptySubsequences: false) {
       let relationship = try current.relationship(String(name))
-      guard let destination = schema.entity(code: relationship.destinationCode) else { return }
+      guard let destination = session.schema.entity(code: relationship.destinationCode) else { return }
       current = destination
     }
   }
 
   /// The request of a fetched property, and the entity of the object that has it.
-  borrowing func request(ofFetchedProperty name: String, _ id: ObjectID) throws(StoreError) -> (
-    FetchRequest, CompiledEntity
-  ) {
-    let entity = try entity(of: id)
-    guard let property = schema.model.fetchedProperties(of: entity.name).first(where: { $0.name == name }) else {
+  static func request(ofFetchedProperty name: String, _ id: ObjectID, in session: borrowing Session) throws(StoreError)
+    -> (
+      FetchRequest, CompiledEntity
+    )
+  {
+    let entity = try session.entity(of: id)
+    guard let property = session.schema.model.fetchedProperties(of: entity.name).first(where: { $0.name == name })
+    else {
       throw StoreError(
         .unknownProperty, "\(entity.name) has no fetched property \(name); check the spelling", entity: entity.name,
         property: name,

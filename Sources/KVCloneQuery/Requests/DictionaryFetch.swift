@@ -19,11 +19,12 @@ struct CompiledDictionaries {
 }
 
 /// Answers fetch requests with values by name.
-extension Session {
+enum DictionaryFetch {
   /// - Throws: as `compile(_:)`; `invalidPredicate` also for a property that is neither grouped by nor in a function of the group.
-  borrowing func compileDictionaries(_ request: FetchRequest) throws(StoreError) -> CompiledDictionaries {
-    let entity = try schema.entity(request.entityName)
-    var compiler = queryCompiler(entity)
+  static func compile(_ request: FetchRequest, in session: borrowing Session) throws(StoreError) -> CompiledDictionaries
+  {
+    let entity = try session.schema.entity(request.entityName)
+    var compiler = QueryCompiler(entity, in: session)
     let columns = request.propertiesToFetch.isEmpty ? entity.fetchedByDefault : request.propertiesToFetch
     let expressions = columns.map(\.expression) + request.propertiesToGroupBy.map(\.expression)
     if expressions.contains(where: \.isTooDeep) || request.havingPredicate?.isTooDeep ?? false {
@@ -54,7 +55,8 @@ extension Session {
     }
     if grouping != nil || request.returnsDistinctResults { (plain.fetchLimit, plain.fetchOffset) = (0, 0) }
     return CompiledDictionaries(
-      objects: try compile(plain), names: columns.map(\.name), values: values, grouping: grouping, having: having,
+      objects: try FetchExecutor.compile(plain, in: session), names: columns.map(\.name), values: values,
+      grouping: grouping, having: having,
       order: order, isDistinct: request.returnsDistinctResults, offset: request.fetchOffset,
       limit: request.fetchLimit == 0 ? nil : request.fetchLimit)
   }
@@ -62,32 +64,35 @@ extension Session {
   /// Calls `body` with each dictionary, in the order of the request, until it returns false.
   ///
   /// Dictionaries of objects stream. Of groups, their values are in memory; of distinct ones, those that have come already.
-  borrowing func forEachDictionary(
-    _ request: CompiledDictionaries, _ body: (FetchedDictionary) throws(StoreError) -> Bool
+  static func forEach(
+    _ request: CompiledDictionaries, in session: borrowing Session,
+    _ body: (FetchedDictionary) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    let evaluator = QueryEvaluator(schema)
-    if let grouping = request.grouping { return try forEachGroup(request, grouping, evaluator, body) }
+    let evaluator = QueryEvaluator(session.schema)
+    if let grouping = request.grouping { return try forEachGroup(request, grouping, evaluator, in: session, body) }
     var window = ResultWindow(request, skips: request.isDistinct)
-    try forEachResult(request.objects) { (id, view) throws(StoreError) in
-      try window.pass(try values(request, id, view, evaluator), body)
+    try FetchExecutor.forEachResult(request.objects, in: session) { (id, view) throws(StoreError) in
+      try window.pass(try values(request, id, view, evaluator, in: session), body)
     }
   }
 
-  private borrowing func values(
-    _ request: CompiledDictionaries, _ id: ObjectID, _ view: borrowing RecordView, _ evaluator: QueryEvaluator
+  private static func values(
+    _ request: CompiledDictionaries, _ id: ObjectID, _ view: borrowing RecordView, _ evaluator: QueryEvaluator,
+    in session: borrowing Session
   ) throws(StoreError) -> [QueryConstant] {
     var values: [QueryConstant] = []
-    for term in request.values { values.append(QueryConstant(try evaluator.value(term, id, view, self), term)) }
+    for term in request.values { values.append(QueryConstant(try evaluator.value(term, id, view, session), term)) }
     return values
   }
 
   // MARK: Groups
 
-  private borrowing func forEachGroup(
+  private static func forEachGroup(
     _ request: CompiledDictionaries, _ grouping: QueryGrouping, _ evaluator: QueryEvaluator,
+    in session: borrowing Session,
     _ body: (FetchedDictionary) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    let groups = try groups(request.objects, grouping, evaluator)
+    let groups = try groups(request.objects, grouping, evaluator, in: session)
     // Nothing of an object is asked for here, only places.
     var nobody = RecordBuffer()
     nobody.reset(request.objects.entity.layout)
@@ -95,12 +100,12 @@ extension Session {
     var results: [(keys: [QueryValue], values: [QueryConstant])] = []
     for group in groups {
       evaluator.places = group.places
-      if let having = request.having, try !evaluator.holds(having, id, nobody.view, self) { continue }
+      if let having = request.having, try !evaluator.holds(having, id, nobody.view, session) { continue }
       var keys: [QueryValue] = []
       for order in request.order {
-        keys.append(order.key(try evaluator.value(order.term, id, nobody.view, self)))
+        keys.append(order.key(try evaluator.value(order.term, id, nobody.view, session)))
       }
-      results.append((keys, try values(request, id, nobody.view, evaluator)))
+      results.append((keys, try values(request, id, nobody.view, evaluator, in: session)))
     }
     // Groups that no key tells apart come in the order of their first objects.
     let sorted = results.indices.sorted { left, right in
@@ -118,22 +123,22 @@ extension Session {
   }
 
   /// The groups in the order of their first objects. Without anything to group by there is one, of no object even.
-  private borrowing func groups(
-    _ objects: CompiledRequest, _ grouping: QueryGrouping, _ evaluator: QueryEvaluator
+  private static func groups(
+    _ objects: CompiledRequest, _ grouping: QueryGrouping, _ evaluator: QueryEvaluator, in session: borrowing Session
   ) throws(StoreError) -> [QueryGroup] {
     let functions = grouping.functions
     var groups: [QueryGroup] = grouping.keys.isEmpty ? [QueryGroup([], functions)] : []
     var places = QueryValueSet()
-    try forEachResult(objects) { (id, view) throws(StoreError) in
+    try FetchExecutor.forEachResult(objects, in: session) { (id, view) throws(StoreError) in
       var keys: [QueryValue] = []
-      for key in grouping.keys { keys.append(try evaluator.value(key.term, id, view, self)) }
+      for key in grouping.keys { keys.append(try evaluator.value(key.term, id, view, session)) }
       var place = 0
       if !grouping.keys.isEmpty {
         place = places.place(of: .list(keys))
         if place == groups.count { groups.append(QueryGroup(keys, functions)) }
       }
       for (index, function) in functions.enumerated() {
-        groups[place].add(try evaluator.value(function.argument, id, view, self), function: index)
+        groups[place].add(try evaluator.value(function.argument, id, view, session), function: index)
       }
       return true
     }

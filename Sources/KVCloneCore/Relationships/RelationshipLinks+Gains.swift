@@ -1,0 +1,47 @@
+package import KVCloneModel
+import KVCloneRecords
+
+/// Lists that gain new objects, many at a time.
+extension RelationshipLinks {
+  /// Adds new objects at the end of one side's list: their ids are above all others, and they are in the list's order.
+  ///
+  /// - Parameter validates: whether the commit has to look at the object. The plan of a clone has looked at what more
+  ///   members can break (R13).
+  /// - Returns: whether the object itself changed: a hidden list of referrers is not its own.
+  @discardableResult
+  package static func addMembers(
+    _ id: ObjectID, _ code: UInt16, _ members: some RandomAccessCollection<ObjectID>, _ chunk: ChunkBuffer,
+    validates: Bool = false, in session: inout Session
+  ) throws(StoreError) -> Bool {
+    let entity = try session.load(id)
+    guard let index = entity.relationshipIndexByCode[code] else {
+      // Not a relationship of the object's own: the hidden list of those who refer to it.
+      try session.storage.appendUnordered(session.address(id, code), members, chunk)
+      return false
+    }
+    let relationship = entity.relationships[index]
+    guard relationship.isToMany else { throw session.schema.corrupted(id, .wrongLayout, entity.layout) }
+    let list = session.address(id, code)
+    var head = session.scratch.view.head(relationship.field)
+    if !head.isChunked, head.count + members.count <= FormatLimits.inlineIDLimit {
+      for member in members {
+        guard let position = Session.place(of: member, in: session.scratch, relationship, at: nil) else { continue }
+        try session.edit(id) { (record) throws(RecordError) in
+          try record.insertInlineID(relationship.field, at: position, member)
+        }
+      }
+    } else if !head.isChunked {
+      try session.writeList(list, session.inlineMembers(relationship.field) + members, relationship, relationship.field)
+    } else if relationship.isOrdered {
+      for member in members { try session.storage.insertOrdered(list, member, head: &head) }
+      session.scratch.setHead(relationship.field, head)
+    } else {
+      let count = try session.storage.appendUnordered(list, members, chunk)
+      session.scratch.setHead(relationship.field, ListHead(count: head.count + count, isChunked: true))
+    }
+    try session.store(id, entity)
+    session.noteUpdate(id, property: code, validates: validates)
+    try DerivedChanges.newObjectsLinked(id, entity, relationship, members, in: &session)
+    return true
+  }
+}
