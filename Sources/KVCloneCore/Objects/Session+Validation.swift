@@ -4,7 +4,7 @@
   import Foundation
 #endif
 package import KVCloneModel
-import KVCloneRecords
+package import KVCloneRecords
 
 /// What a commit checks of every object that the transaction inserted or changed.
 extension Session {
@@ -21,16 +21,21 @@ extension Session {
   /// Calls `body` with the broken rules of each changed object that has any, until it returns false.
   package borrowing func validateChanges(_ body: ([ValidationIssue]) -> Bool) throws(StoreError) {
     if changes.keepsBrokenObjects { return }
+    for set in [changes.inserted, changes.updated] { try validate(set) { _, issues in body(issues) } }
+  }
+
+  /// Calls `body` with each object of a set that breaks rules, and with those, until it returns false.
+  package borrowing func validate(_ objects: ObjectSet, _ body: (ObjectID, [ValidationIssue]) -> Bool)
+    throws(StoreError)
+  {
     var patterns = TextPatterns()
-    for set in [changes.inserted, changes.updated] {
-      for (rootCode, serials) in set.sets.enumerated() {
-        // Many models leave nothing to check, and nothing is read then.
-        guard let serials, schema.isValidated(rootCode: UInt16(rootCode)) else { continue }
-        try ObjectSet(rootCode: UInt16(rootCode), serials).forEach { (id) throws(StoreError) in
-          var issues: [ValidationIssue] = []
-          try validate(id, &patterns, &issues)
-          return issues.isEmpty || body(issues)
-        }
+    for (rootCode, serials) in objects.sets.enumerated() {
+      // Many models leave nothing to check, and nothing is read then.
+      guard let serials, schema.isValidated(rootCode: UInt16(rootCode)) else { continue }
+      try ObjectSet(rootCode: UInt16(rootCode), serials).forEach { (id) throws(StoreError) in
+        var issues: [ValidationIssue] = []
+        try validate(id, &patterns, &issues)
+        return issues.isEmpty || body(id, issues)
       }
     }
   }

@@ -163,18 +163,25 @@ extension Session {
     var links: [(relationship: CompiledRelationship, targets: [ObjectID])] = []
     for name in targets.keys.sorted() {
       let relationship = try entity.relationship(name)
-      var wanted = targets[name] ?? []
-      if wanted.count > 1 {
-        var seen = TargetSet(capacity: wanted.count)
-        wanted.removeAll { !seen.insert($0) }
-      }
-      try checkTargets(wanted, of: relationship, "a new \(entity.name)")
-      guard relationship.isToMany || wanted.count <= 1 else {
-        throw tooManyTargets(relationship, "a new \(entity.name)")
-      }
-      links.append((relationship, wanted))
+      links.append((relationship, try firstTargets(entity, relationship, targets[name] ?? [])))
     }
     return links
+  }
+
+  /// The targets of one relationship of a new object: checked, each once.
+  package borrowing func firstTargets(
+    _ entity: CompiledEntity, _ relationship: CompiledRelationship, _ targets: [ObjectID]
+  ) throws(StoreError) -> [ObjectID] {
+    var wanted = targets
+    if wanted.count > 1 {
+      var seen = TargetSet(capacity: wanted.count)
+      wanted.removeAll { !seen.insert($0) }
+    }
+    try checkTargets(wanted, of: relationship, "a new \(entity.name)")
+    guard relationship.isToMany || wanted.count <= 1 else {
+      throw tooManyTargets(relationship, "a new \(entity.name)")
+    }
+    return wanted
   }
 
   /// Refuses targets that do not exist or are of another entity than the relationship's destination.

@@ -71,7 +71,7 @@ extension Session {
   }
 
   /// The store as it was when this write transaction began: nobody else has written since.
-  private borrowing func stateBefore() throws(StoreError) -> Session {
+  package borrowing func stateBefore() throws(StoreError) -> Session {
     guard let engine else { throw StoreError(.readOnly, "a read transaction has no conflicts to resolve") }
     return try HistorySource(engine: engine, schema: schema, storeUUID: storeUUID).session()
   }

@@ -73,6 +73,9 @@ package final class SpoolFile {
     return true
   }
 
+  /// Reads the bytes again from the first one.
+  package func rewind() { readCount = 0 }
+
   /// Forgets the bytes; the file keeps its blocks for the next ones.
   package func removeAll() {
     byteCount = 0

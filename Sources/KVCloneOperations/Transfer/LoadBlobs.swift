@@ -31,6 +31,9 @@ struct LoadBlobs {
     labels.isDefined(place) ? labels.ids[Int(place)].rawValue : nil
   }
 
+  /// Forgets the blobs of a batch's lines.
+  func forget(from line: Int) { labels.undefine(from: line) }
+
   func note(_ serial: UInt64, at place: UInt32, line: Int) {
     labels.define(place, as: ObjectID(rawValue: serial), line: line)
   }

@@ -80,6 +80,9 @@ final class LoadSpool {
     try storeErrors { () throws(LMDBError) in try file.read(into: &buffer, upTo: Self.chunkSize) }
   }
 
+  /// Reads the spooled bytes again from the first one.
+  func rewind() { file.rewind() }
+
   /// The end of the pending lines that still belong to the batch, or of the part of a line.
   private func endOfLines(_ lines: inout Int, _ limit: Int) throws(TransferError) -> Int {
     let bytes = pending

@@ -17,7 +17,7 @@ package struct PendingChanges {
   /// What `now()` gives in this transaction, once something has been told so; else the time of the commit.
   package var now: Date?
   /// Objects that changed since somebody asked; nil where nobody does.
-  var recent: ObjectSet?
+  package var recent: ObjectSet?
   /// Whether the objects are kept as they are, whatever rules of the model they break: an import has listed those
   /// before.
   package var keepsBrokenObjects = false
