@@ -21,6 +21,8 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
   var reasonLimit = 0
   /// New objects that had the values of another one under a uniqueness constraint when they were validated.
   private var duplicates = ObjectSet()
+  /// New objects that had too many members when they were validated.
+  private var crowded = ObjectSet()
 
   init(_ session: consuming Session) {
     self.session = session
@@ -28,15 +30,17 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
 
   consuming func finish() -> Session { session }
 
-  /// Finds the objects: those that break rules by themselves or lack links, until the rest does not. Of objects that
-  /// are equal under a uniqueness constraint, all but the first are found, and then what lacks them. If there are none,
-  /// those that make an object of before break a rule.
+  /// Finds the objects: those with broken values or without required links, until the rest has none; then those that are
+  /// equal to an earlier one under a uniqueness constraint; then those with too many members. In this order, because
+  /// the later violations may vanish with an object that is found before. If there are none, those that make an object
+  /// of before break a rule.
   mutating func find() throws {
     try session.refreshDerived()
     var candidates = session.changes.inserted
     repeat {
       try removeBroken(candidates)
       candidates = try removeDuplicates()
+      if candidates.isEmpty { candidates = try removeCrowded() }
     } while !candidates.isEmpty
     if found.isEmpty { try findCulprits() }
   }
@@ -46,25 +50,27 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
     reasons[id] = Reason(issue: issue, isOfOther: isOfOther)
   }
 
-  /// Removes objects that break a rule other than uniqueness, and then those that lack them.
+  /// Removes objects whose violation stays whatever else is removed, and then those that lack them.
   private mutating func removeBroken(_ candidates: ObjectSet) throws(StoreError) {
     var candidates = candidates
     while !candidates.isEmpty {
       var broken = ObjectSet()
       var reasons: [(id: ObjectID, issue: ValidationIssue)] = []
-      var duplicates = ObjectSet()
+      var (duplicates, crowded) = (ObjectSet(), ObjectSet())
       let limit = reasonLimit
       try session.validate(candidates) { id, issues in
-        if let issue = issues.first(where: { $0.kind != .uniquenessConflict }) {
-          _ = broken.insert(id)
-          if reasons.count < limit { reasons.append((id, issue)) }
-        } else {
-          _ = duplicates.insert(id)
+        for issue in issues {
+          switch issue.kind {
+          case .uniquenessConflict: _ = duplicates.insert(id)
+          case .tooManyMembers: _ = crowded.insert(id)
+          default: if broken.insert(id), reasons.count < limit { reasons.append((id, issue)) }
+          }
         }
         return true
       }
       for (id, issue) in reasons { note(id, issue) }
       Self.add(duplicates, to: &self.duplicates)
+      Self.add(crowded, to: &self.crowded)
       if broken.isEmpty { return }
       candidates = try remove(broken)
     }
@@ -94,6 +100,25 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
       Self.add(try remove(ObjectSet([id])), to: &changed)
     }
     return session.changes.inserted.intersection(changed)
+  }
+
+  /// Removes objects that still have too many members.
+  ///
+  /// - Returns: new objects that lost links.
+  private mutating func removeCrowded() throws(StoreError) -> ObjectSet {
+    let candidates = session.changes.inserted.intersection(crowded)
+    crowded = ObjectSet()
+    var broken = ObjectSet()
+    var reasons: [(id: ObjectID, issue: ValidationIssue)] = []
+    let limit = reasonLimit
+    try session.validate(candidates) { id, issues in
+      guard let issue = issues.first(where: { $0.kind == .tooManyMembers }) else { return true }
+      _ = broken.insert(id)
+      if reasons.count < limit { reasons.append((id, issue)) }
+      return true
+    }
+    for (id, issue) in reasons { note(id, issue) }
+    return broken.isEmpty ? ObjectSet() : try remove(broken)
   }
 
   private static func serial(_ object: String) -> UInt64 { UInt64(object.drop { $0 != "/" }.dropFirst()) ?? .max }

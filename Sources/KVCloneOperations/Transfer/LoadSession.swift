@@ -1,7 +1,7 @@
 import Foundation
-package import KVCloneCore
+import KVCloneCore
 import KVCloneLMDB
-package import KVCloneModel
+import KVCloneModel
 
 /// One load: reads lines, inserts objects, and links them when a batch is complete.
 ///
@@ -460,44 +460,5 @@ extension LoadSession {
     if let place, case .blob(let blob)? = try transaction.value(id, file.path) {
       blobs.note(blob.id, at: place, line: lineNumber)
     }
-  }
-}
-
-extension WriteTransaction {
-  /// Sets an attribute to the bytes of a file; they pass through in pieces.
-  package mutating func setFile(_ id: ObjectID, _ value: AttributeJSON.FileValue, below directory: String) throws {
-    try setFile(id, value, try value.open(below: directory))
-  }
-
-  fileprivate mutating func setFile(
-    _ id: ObjectID, _ value: AttributeJSON.FileValue, _ file: TransferFiles.OpenFile
-  ) throws {
-    do {
-      try setData(id, value.path) { writer in
-        try TransferFiles.read(file) { try writer.append($0) }
-      }
-    } catch let error as TransferError {
-      throw value.named(error)
-    }
-  }
-}
-
-extension AttributeJSON.FileValue {
-  /// Opens the file, if it has the size that the line gives.
-  fileprivate func open(below directory: String) throws(TransferError) -> TransferFiles.OpenFile {
-    do throws(TransferError) {
-      let opened = try TransferFiles(directory: directory).open(file)
-      if let size, size != opened.byteCount {
-        throw TransferError(.invalidFile, "the file has \(opened.byteCount) bytes instead of \(size)")
-      }
-      return opened
-    } catch {
-      throw named(error)
-    }
-  }
-
-  /// The error with the attribute's path.
-  fileprivate func named(_ error: TransferError) -> TransferError {
-    TransferError(error.kind, "\(path): \(error.reason)", property: path)
   }
 }
