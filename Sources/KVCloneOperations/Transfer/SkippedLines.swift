@@ -22,7 +22,7 @@ struct SkippedLines {
   private var lineCount = 0
   private var linkCount = 0
 
-  init(limit: Int) { self.limit = limit }
+  init(limit: Int) { self.limit = max(0, limit) }
 
   func contains(_ number: UInt32) -> Bool { numbers.contains(UInt64(number)) }
 

@@ -18,7 +18,7 @@ struct LoadCommand: ToolCommand {
 
       With --skip-broken, lines that cannot be read or that violate the model are skipped and listed on stderr: malformed \
       JSON, unknown entities and properties, values of the wrong type, repeated ids, missing files, and the rules of the \
-      model. Links to objects that do not exist, or whose lines are skipped, are left out and listed; if the rest of the \
+      model. Links to missing objects, and to objects of skipped lines, are left out and listed; if the rest of the \
       line then violates the model, it is skipped, too. The result is that of the same file without these lines and \
       links. A regular file is then spooled, too. A wrong header, a full disk and limits of the store remain errors.
       """,
