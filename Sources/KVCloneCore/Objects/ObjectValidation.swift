@@ -4,7 +4,7 @@
   import Foundation
 #endif
 package import KVCloneModel
-import KVCloneRecords
+package import KVCloneRecords
 
 /// What a commit checks of every object that the transaction inserted or changed.
 package enum ObjectValidation {
@@ -19,20 +19,27 @@ package enum ObjectValidation {
   }
 
   /// Calls `body` with the broken rules of each changed object that has any, until it returns false.
-  package static func validateChanges(in session: borrowing Session, _ body: ([ValidationIssue]) -> Bool)
-    throws(StoreError)
-  {
+  package static func validateChanges(
+    in session: borrowing Session, _ body: ([ValidationIssue]) -> Bool
+  ) throws(StoreError) {
     if session.changes.keepsBrokenObjects { return }
-    var patterns = TextPatterns()
     for set in [session.changes.inserted, session.changes.updated] {
-      for (rootCode, serials) in set.sets.enumerated() {
-        // Many models leave nothing to check, and nothing is read then.
-        guard let serials, session.schema.isValidated(rootCode: UInt16(rootCode)) else { continue }
-        try ObjectSet(rootCode: UInt16(rootCode), serials).forEach { (id) throws(StoreError) in
-          var issues: [ValidationIssue] = []
-          try validate(id, &patterns, &issues, in: session)
-          return issues.isEmpty || body(issues)
-        }
+      try validate(set, in: session) { _, issues in body(issues) }
+    }
+  }
+
+  /// Calls `body` with each object of a set that violates rules, and with the violations, until it returns false.
+  package static func validate(
+    _ objects: ObjectSet, in session: borrowing Session, _ body: (ObjectID, [ValidationIssue]) -> Bool
+  ) throws(StoreError) {
+    var patterns = TextPatterns()
+    for (rootCode, serials) in objects.sets.enumerated() {
+      // Many models have no rules, and then nothing is read.
+      guard let serials, session.schema.isValidated(rootCode: UInt16(rootCode)) else { continue }
+      try ObjectSet(rootCode: UInt16(rootCode), serials).forEach { (id) throws(StoreError) in
+        var issues: [ValidationIssue] = []
+        try validate(id, &patterns, &issues, in: session)
+        return issues.isEmpty || body(id, issues)
       }
     }
   }

@@ -181,18 +181,27 @@ package enum RelationshipLinks {
     var links: [(relationship: CompiledRelationship, targets: [ObjectID])] = []
     for name in targets.keys.sorted() {
       let relationship = try entity.relationship(name)
-      var wanted = targets[name] ?? []
-      if wanted.count > 1 {
-        var seen = TargetSet(capacity: wanted.count)
-        wanted.removeAll { !seen.insert($0) }
-      }
-      try checkTargets(wanted, of: relationship, "a new \(entity.name)", in: session)
-      guard relationship.isToMany || wanted.count <= 1 else {
-        throw tooManyTargets(relationship, "a new \(entity.name)", in: session)
-      }
-      links.append((relationship, wanted))
+      let targets = try firstTargets(entity, relationship, targets[name] ?? [], in: session)
+      links.append((relationship, targets))
     }
     return links
+  }
+
+  /// Returns the checked targets of one relationship of a new object, without repetitions.
+  package static func firstTargets(
+    _ entity: CompiledEntity, _ relationship: CompiledRelationship, _ targets: [ObjectID],
+    in session: borrowing Session
+  ) throws(StoreError) -> [ObjectID] {
+    var wanted = targets
+    if wanted.count > 1 {
+      var seen = TargetSet(capacity: wanted.count)
+      wanted.removeAll { !seen.insert($0) }
+    }
+    try checkTargets(wanted, of: relationship, "a new \(entity.name)", in: session)
+    guard relationship.isToMany || wanted.count <= 1 else {
+      throw tooManyTargets(relationship, "a new \(entity.name)", in: session)
+    }
+    return wanted
   }
 
   /// Refuses targets that do not exist or are of another entity than the relationship's destination.

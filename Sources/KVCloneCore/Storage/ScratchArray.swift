@@ -49,6 +49,12 @@ package final class ScratchArray<Element: BitwiseCopyable> {
   /// Removes the elements, and keeps the capacity.
   package func removeAll() { count = 0 }
 
+  /// Removes the last elements, and keeps their room.
+  package func removeLast(_ number: Int) {
+    precondition(number >= 0 && number <= count, "more elements than the array has")
+    count -= number
+  }
+
   package func reserve(_ wanted: Int) throws(StoreError) {
     guard wanted > capacity else { return }
     let larger = try storeErrors { () throws(LMDBError) in
@@ -73,12 +79,6 @@ extension ScratchArray where Element == UInt8 {
     if capacity - count < bytes.count { try reserve(max(1024, (count + bytes.count) * 2)) }
     UnsafeMutableRawPointer(elements + count).copyMemory(from: source, byteCount: bytes.count)
     count += bytes.count
-  }
-
-  /// Removes the last elements, and keeps the capacity.
-  func removeLast(_ number: Int) {
-    precondition(number >= 0 && number <= count, "more elements than the array has")
-    count -= number
   }
 }
 

@@ -35,7 +35,7 @@ enum ConflictTakeover {
   }
 }
 
-enum ConstraintConflicts {
+package enum ConstraintConflicts {
   /// Another object that has the same values as this one under a constraint; nil also for an object that is gone.
   static func uniquenessConflict(of id: ObjectID, in session: borrowing Session) throws(StoreError)
     -> UniquenessConflict?
@@ -79,7 +79,7 @@ enum ConstraintConflicts {
   }
 
   /// The store as it was when this write transaction began: nobody else has written since.
-  private static func stateBefore(in session: borrowing Session) throws(StoreError) -> Session {
+  package static func stateBefore(in session: borrowing Session) throws(StoreError) -> Session {
     guard let engine = session.engine else {
       throw StoreError(.readOnly, "a read transaction has no conflicts to resolve")
     }

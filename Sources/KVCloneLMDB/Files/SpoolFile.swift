@@ -72,6 +72,9 @@ package final class SpoolFile {
     return true
   }
 
+  /// Starts reading at the first byte again.
+  package func rewind() { readCount = 0 }
+
   /// Removes the bytes; the file keeps its blocks for the next ones.
   package func removeAll() {
     byteCount = 0

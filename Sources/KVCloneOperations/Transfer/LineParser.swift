@@ -8,6 +8,8 @@ enum ParsedLine {
   case object(ParsedObject)
   /// The error of an invalid line.
   case failure(TransferError)
+  /// What is wrong with the whole text, by its first line.
+  case refusal(TransferError)
 }
 
 /// The object of a line.
@@ -25,6 +27,17 @@ struct ParsedObject {
   /// The error in the attributes or relationships: a load reports errors of the id before it.
   fileprivate(set) var attributeFailure: TransferError?
   fileprivate(set) var relationshipFailure: TransferError?
+
+  /// Whether some of it is written outside of the object's record.
+  var hasBytes: Bool {
+    !files.isEmpty
+      || values.contains {
+        switch $0.value {
+        case .binary, .transformable, .composite: true
+        default: false
+        }
+      }
+  }
 
   /// The members of one relationship.
   struct Statement {
@@ -80,6 +93,8 @@ struct LineParser {
       }
       return .object(try parse(object, line, number))
     } catch {
+      if error.kind == .incompatibleHeader { return .refusal(error) }
+      if number == 1, case .wide? = EncodingMark.find(line) { return .refusal(error) }
       return .failure(error)
     }
   }

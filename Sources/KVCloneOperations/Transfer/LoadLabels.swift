@@ -51,6 +51,13 @@ struct LoadLabels {
     lines[Int(number)] = UInt32(clamping: line)
   }
 
+  /// Forgets what the ids of a batch's lines became. Their numbers and lines stay.
+  func undefine(from line: Int) {
+    for number in ids.indices where entities[number] != LoadLabels.stored && lines[number] >= UInt32(clamping: line) {
+      ids[number] = LoadLabels.undefined
+    }
+  }
+
   private mutating func number(_ entity: UInt16, _ serial: UInt64, id: ObjectID, _ line: Int) throws(StoreError)
     -> UInt32
   {

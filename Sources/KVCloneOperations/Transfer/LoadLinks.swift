@@ -50,6 +50,29 @@ struct LoadLinks {
     owners.indices.first { owners[$0] == owner }.map { Int(lines[$0]) }
   }
 
+  /// Removes the targets for which `isDropped` returns true.
+  func removeTargets(where isDropped: (_ target: UInt32, _ owner: UInt32, _ line: Int) throws -> Bool) rethrows {
+    var (count, start) = (0, 0)
+    for statement in owners.indices {
+      let end = ends[statement]
+      for place in start..<end {
+        let target = targets[place]
+        if try isDropped(target, owners[statement], Int(lines[statement])) { continue }
+        targets[count] = target
+        count += 1
+      }
+      start = end
+      ends[statement] = count
+    }
+    targets.removeLast(targets.count - count)
+  }
+
+  /// Removes the statements of a batch that will be loaded again.
+  mutating func restartBatch() {
+    for statement in owners.indices { given[Int(owners[statement] >> 6)] &= ~(1 << UInt64(owners[statement] & 63)) }
+    endBatch()
+  }
+
   /// Removes the statements of a linked batch.
   func endBatch() {
     owners.removeAll()

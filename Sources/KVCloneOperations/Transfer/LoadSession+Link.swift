@@ -9,12 +9,17 @@ extension LoadSession {
     if statements.allSatisfy(\.isEmpty) { return }
     if pair.sides.count == 1 {
       if pair.isOwnInverse { try checkOwnInverse(pair.sides[0], statements[0]) }
+      if skipped.needsRestart { return }
       return try setMembers(pair.sides[0], statements[0], &transaction)
     }
+    let brokenCount = skipped.brokenCount
     let union = try agreedLinks(pair, statements)
+    // What the lines say is not what will be linked.
+    if skipped.brokenCount > brokenCount { return }
     for (side, isSwapped) in [(0, false), (1, true)] where !pair.sides[side].description.isToMany {
       try checkToOne(pair, side, isSwapped ? try union.swapped(in: space) : union, statements, transaction)
     }
+    if skipped.needsRestart { return }
     let primary = primarySide(pair)
     try setMembers(pair.sides[primary], statements[primary], &transaction)
     try linkOthers(pair, statements, primary: primary, &transaction)
@@ -95,8 +100,12 @@ extension LoadSession {
     try union.reserve(max(first.count, second.count))
     try ScratchArray.merge(first, second) { link, isFirst, isSecond in
       let (one, other) = (UInt32(link >> 32), UInt32(truncatingIfNeeded: link))
-      if !isSecond, statements[1].isGiven(other) { throw disagreement(owner: one, other, pair, 0, statements) }
-      if !isFirst, statements[0].isGiven(one) { throw disagreement(owner: other, one, pair, 1, statements) }
+      if !isSecond, statements[1].isGiven(other) {
+        try refuse(one, disagreement(owner: one, other, pair, 0, statements))
+      }
+      if !isFirst, statements[0].isGiven(one) {
+        try refuse(other, disagreement(owner: other, one, pair, 1, statements))
+      }
       try union.append(link)
     }
     return union
@@ -120,9 +129,11 @@ extension LoadSession {
     for index in 1..<max(1, sorted.count) where sorted[index] == sorted[index - 1] {
       let link = sorted[index]
       let owner = isSwapped ? UInt32(truncatingIfNeeded: link) : UInt32(link >> 32)
-      throw TransferError(
-        .inverseMismatch, "\(side.description.name) contains the same object twice", line: statements.line(of: owner),
-        entity: side.entity, property: side.description.name, object: label(owner))
+      try refuse(
+        owner,
+        TransferError(
+          .inverseMismatch, "\(side.description.name) contains the same object twice", line: statements.line(of: owner),
+          entity: side.entity, property: side.description.name, object: label(owner)))
     }
   }
 
@@ -132,20 +143,34 @@ extension LoadSession {
     _ transaction: borrowing WriteTransaction
   ) throws {
     let description = pair.sides[side].description
+    var kept: UInt32?
     for index in links.indices {
       let owner = UInt32(links[index] >> 32)
       var isTaken = index > 0 && UInt32(links[index - 1] >> 32) == owner
-      if owner < batchStart, !labels.isStored(owner), !isTaken {
+      let other = UInt32(truncatingIfNeeded: links[index])
+      if !isTaken { kept = other }
+      if !isTaken, !labels.isStored(owner), !isOfBatch(owner) {
         let current = try transaction.toOne(labels.ids[Int(owner)], description.name)
-        isTaken = current != nil && current != labels.ids[Int(UInt32(truncatingIfNeeded: links[index]))]
+        isTaken = current != nil && current != labels.ids[Int(other)]
+        if isTaken { kept = nil }
       }
       guard isTaken else { continue }
-      let other = UInt32(truncatingIfNeeded: links[index])
-      throw TransferError(
-        .inverseMismatch, "two objects link to \(label(owner)), but its \(description.name) is to-one",
-        line: statements[1 - side].line(of: other) ?? statements[side].line(of: owner), entity: pair.sides[side].entity,
-        property: description.name, object: label(owner))
+      let broken = later(of: kept, other)
+      if broken == kept { kept = other }
+      try refuse(
+        isOfBatch(broken) ? broken : owner,
+        TransferError(
+          .inverseMismatch, "two objects link to \(label(owner)), but its \(description.name) is to-one",
+          line: statements[1 - side].line(of: broken) ?? statements[side].line(of: owner),
+          entity: pair.sides[side].entity, property: description.name, object: label(owner)))
     }
+  }
+
+  /// Returns which of two objects to skip if only one of them can be linked: the one on the later line. Without
+  /// ``LoadOptions/skipsBroken``, the error names the second one.
+  private func later(of first: UInt32?, _ second: UInt32) -> UInt32 {
+    guard options.skipsBroken, let first, isOfBatch(first) else { return second }
+    return labels.lines[Int(first)] > labels.lines[Int(second)] ? first : second
   }
 
   /// Checks a relationship that is its own inverse: if both objects state it, they refer to each other.
@@ -161,17 +186,28 @@ extension LoadSession {
       // Swapped: the target comes first.
       let (named, owner) = (UInt32(link >> 32), UInt32(truncatingIfNeeded: link))
       if !isMutual, statements.isGiven(named) {
-        throw disagreement(
-          owner: owner, named, LoadPair(sides: [side], isOwnInverse: true), 0, [statements])
+        try refuse(
+          owner,
+          disagreement(owner: owner, named, LoadPair(sides: [side], isOwnInverse: true), 0, [statements]))
       }
     }
-    if side.description.isToMany { return }
-    for place in 1..<max(1, turned.count) where turned[place] >> 32 == turned[place - 1] >> 32 {
-      let one = UInt32(turned[place] >> 32)
-      throw TransferError(
-        .inverseMismatch, "two objects link to \(label(one)), but its \(side.description.name) is to-one",
-        line: statements.line(of: one) ?? Int(labels.lines[Int(one)]), entity: side.entity,
-        property: side.description.name, object: label(one))
+    if side.description.isToMany || skipped.needsRestart { return }
+    var kept: UInt32 = 0
+    for place in turned.indices {
+      let (one, owner) = (UInt32(turned[place] >> 32), UInt32(truncatingIfNeeded: turned[place]))
+      guard place > 0, turned[place] >> 32 == turned[place - 1] >> 32 else {
+        kept = owner
+        continue
+      }
+      let broken = later(of: kept, owner)
+      if broken == kept { kept = owner }
+      try refuse(
+        broken,
+        TransferError(
+          .inverseMismatch, "two objects link to \(label(one)), but its \(side.description.name) is to-one",
+          line: options.skipsBroken
+            ? Int(labels.lines[Int(broken)]) : statements.line(of: one) ?? Int(labels.lines[Int(one)]),
+          entity: side.entity, property: side.description.name, object: label(one)))
     }
   }
 }

@@ -1,7 +1,7 @@
 import Foundation
-package import KVCloneCore
+import KVCloneCore
 import KVCloneLMDB
-package import KVCloneModel
+import KVCloneModel
 
 /// One load: reads lines, inserts objects, and links them when a batch is complete.
 ///
@@ -24,11 +24,22 @@ final class LoadSession {
   /// Numbers of objects of the store, by the name that lines have given them.
   private var storedNumbers: [StoredName: UInt32] = [:]
   private static let storedNumberLimit = 1 << 16
-  /// Numbers below this one belong to earlier batches.
-  var batchStart: UInt32 = 0
+  /// Labels with numbers below this one were named by earlier batches.
+  private(set) var batchStart: UInt32 = 0
+  /// The first line of the batch.
+  private(set) var batchFirstLine = 1
+  /// How the batch began, to load it again.
+  private var batchReader = LineReader()
+  private var committedCounts: [String: Int] = [:]
   /// Objects that earlier batches have committed.
   var committedCount = 0
   private var isInBatch = false
+  /// With ``LoadOptions/skipsBroken``, what is left out.
+  var skipped: SkippedLines
+  /// Whether a line of this or an earlier batch may have referred to an id that no line had.
+  var mayHaveDanglingLinks = false
+  /// By entity, as far as the batch has its objects.
+  private var compiled: [CompiledEntity?] = []
   /// The line being read and its object, for errors that know neither.
   private(set) var currentObject: String?
 
@@ -55,6 +66,7 @@ final class LoadSession {
     parser = LineParser(schema: schema, modelHash: modelHash, isStrict: options.isStrict)
     labels = LoadLabels(in: space)
     blobs = LoadBlobs(in: space)
+    skipped = SkippedLines(limit: options.skippedLimit)
     // Each with arrays of its own.
     links = schema.pairs.map { $0.sides.map { _ in LoadLinks(in: space) } }
   }
@@ -75,6 +87,8 @@ final class LoadSession {
     }
     isInBatch = true
     batchStart = UInt32(labels.count)
+    batchFirstLine = lineNumber + 1
+    compiled = Array(repeating: nil, count: schema.entities.count)
     let limit = options.batch ?? Int.max
     var lines = 0
     var hasMore = true
@@ -87,15 +101,18 @@ final class LoadSession {
       currentObject = nil
       switch line {
       case .blank, .header: break
-      case .object(let object): try load(object, &transaction)
-      case .failure(let error): throw error
+      case .object(let object) where options.skipsBroken: try loadUnlessBroken(object, &transaction)
+      case .object(let object): try load(object, try labelNumber(of: object), &transaction)
+      case .failure(let error) where options.skipsBroken: skipped.noteLine(error)
+      case .failure(let error), .refusal(let error): throw error
       }
       lines += 1
       if lineNumber & 1023 == 0 { options.progress?(lineNumber, source.byteCount) }
     }
     currentObject = nil
-    try refuseDanglingLabels(hasMore: hasMore)
+    if options.skipsBroken { dropDanglingLinks(hasMore: hasMore) } else { try refuseDanglingLabels(hasMore: hasMore) }
     for pair in schema.pairs.indices { try link(pair, in: &transaction) }
+    if options.skipsBroken { try skipBrokenObjects(&transaction) }
     return hasMore
   }
 
@@ -103,21 +120,56 @@ final class LoadSession {
   func endBatch() {
     isInBatch = false
     committedCount = result.objectCount
+    if options.skipsBroken {
+      committedCounts = result.counts
+      batchReader = reader
+      skipped.endBatch(&result)
+    }
     for pair in links.indices {
       for side in links[pair].indices { links[pair][side].endBatch() }
     }
   }
 
+  /// Forgets what the transaction did that loaded the batch, which was rolled back, except for the lines to skip.
+  func restartBatch() {
+    isInBatch = false
+    reader = batchReader
+    lineNumber = reader.lineNumber
+    if options.idLimit > 0 {
+      for number in labels.ids.indices where isOfBatch(UInt32(number)) {
+        result.ids.removeValue(forKey: label(UInt32(number)))
+      }
+    }
+    result.objectCount = committedCount
+    result.counts = committedCounts
+    labels.undefine(from: batchFirstLine)
+    blobs.forget(from: batchFirstLine)
+    storedNumbers = [:]
+    for pair in links.indices {
+      for side in links[pair].indices { links[pair][side].restartBatch() }
+    }
+    skipped.restartBatch()
+    mayHaveDanglingLinks = true
+  }
+
+  /// Whether a line of this batch has become the object.
+  func isOfBatch(_ number: UInt32) -> Bool {
+    !labels.isStored(number) && labels.isDefined(number)
+      && labels.lines[Int(number)] >= UInt32(clamping: batchFirstLine)
+  }
+
   private func refuseDanglingLabels(hasMore: Bool) throws {
     for number in Int(batchStart)..<labels.count where !labels.isDefined(UInt32(number)) {
-      let advice =
-        hasMore
-        ? "no line up to the end of its batch has this id; raise --batch, or move that line forward"
-        : "no line has this id"
       throw TransferError(
-        .danglingID, "it refers to \(label(UInt32(number))), but \(advice)", line: Int(labels.lines[number]),
-        object: label(UInt32(number)))
+        .danglingID, "it refers to \(label(UInt32(number))), but \(missingLine(hasMore: hasMore))",
+        line: Int(labels.lines[number]), object: label(UInt32(number)))
     }
+  }
+
+  func missingLine(hasMore: Bool) -> String {
+    hasMore
+      ? "no line up to the end of its batch has this id; raise --batch, or move that line forward"
+      : "no line has this id"
   }
 
   /// The id as the file writes it.
@@ -159,19 +211,25 @@ final class LoadSession {
       }
       chosen = twin ?? chosen
     }
-    // The store's names of objects that will not be are of no use to anybody. Marks first: a label may look like one.
-    var message = chosen.issue.message
-    for (index, place) in places.prefix(2).enumerated() {
-      message = message.replacingOccurrences(of: "\(place.issue.object) ", with: "\u{0}\(index) ")
-    }
-    for (index, place) in places.prefix(2).enumerated() {
-      message = message.replacingOccurrences(of: "\u{0}\(index) ", with: "\(label(UInt32(place.number))) ")
-    }
+    var message = labelled(chosen.issue.message, places.prefix(2).map { ($0.issue.object, UInt32($0.number)) })
     if error.issues.count > 1 { message += " (and \(error.issues.count - 1) more)" }
     return TransferError(
       .rejected, message, line: Int(labels.lines[chosen.number]), entity: chosen.issue.entity,
       property: chosen.issue.property, object: label(UInt32(chosen.number)), kindName: chosen.issue.kind.rawValue
     ).completed(line: nil, object: nil, committedCount: committedCount)
+  }
+
+  /// A message with the file's ids: the store's names of objects that will not be are of no use to anybody.
+  func labelled(_ message: String, _ objects: [(name: String, number: UInt32)]) -> String {
+    // Marks first: a label may look like a name.
+    var message = message
+    for (index, object) in objects.enumerated() {
+      message = message.replacingOccurrences(of: "\(object.name) ", with: "\u{0}\(index) ")
+    }
+    for (index, object) in objects.enumerated() {
+      message = message.replacingOccurrences(of: "\u{0}\(index) ", with: "\(label(object.number)) ")
+    }
+    return message
   }
 }
 
@@ -185,20 +243,82 @@ extension LoadSession {
       kind, reason, line: lineNumber, entity: entity, property: property, object: currentObject)
   }
 
-  private func load(_ object: ParsedObject, _ transaction: inout WriteTransaction) throws {
+  private func labelNumber(of object: ParsedObject) throws(StoreError) -> UInt32 {
     currentObject = object.label
-    let entity = schema.entities[object.entity]
-    let number = try labels.number(entity: entity.index, serial: object.serial, line: lineNumber)
-    if labels.isDefined(number) {
-      throw failure(.duplicateID, "line \(labels.lines[Int(number)]) already has this id", entity: entity.name)
+    return try labels.number(
+      entity: schema.entities[object.entity].index, serial: object.serial, line: lineNumber)
+  }
+
+  /// Loads the object of a line; with ``LoadOptions/skipsBroken``, unless that is broken by itself.
+  private func loadUnlessBroken(_ object: ParsedObject, _ transaction: inout WriteTransaction) throws {
+    let number = try labelNumber(of: object)
+    let line = UInt32(clamping: lineNumber)
+    if labels.isDefined(number) || skipped.contains(number) && labels.lines[Int(number)] != line {
+      return skipped.noteLine(repeatedID(number, of: object))
     }
+    if skipped.contains(number) { return skipped.noteLine(number) }
+    let before = transaction.session.storage.changeCount
+    let needsSavepoint = skipped.needsSavepoints && object.hasBytes
+    do {
+      if needsSavepoint {
+        try transaction.savepoint { transaction in try load(object, number, &transaction) }
+      } else {
+        try load(object, number, &transaction)
+      }
+    } catch {
+      guard let error = lineError(error), !labels.isDefined(number) else { throw error }
+      labels.lines[Int(number)] = line
+      skipped.insert(number, error, isLoaded: false)
+      if needsSavepoint || transaction.session.storage.changeCount == before { return skipped.noteLine(number) }
+      // A part of the object exists.
+      skipped.needsSavepoints = true
+      throw LoadRestart()
+    }
+  }
+
+  /// An error that is a line's fault; nil for one of the store, of the disk or of a limit.
+  private func lineError(_ error: any Error) -> TransferError? {
+    if let error = error as? TransferError {
+      if error.line != nil { return error }
+      return failure(
+        error.kind, error.reason, entity: error.entity ?? currentObject.map { String($0.prefix { $0 != "/" }) },
+        property: error.property)
+    }
+    guard let error = error as? StoreError else { return nil }
+    switch error.kind {
+    case .objectNotFound, .invalidObjectName, .unknownEntity, .abstractEntity, .unknownProperty, .wrongType,
+      .outOfRange, .wrongDestination:
+      break
+    // A record that is too large; limits of the store have no object.
+    case .limitExceeded where error.object != nil: break
+    default: return nil
+    }
+    return TransferError(
+      .rejected, error.message, line: lineNumber, entity: error.entity, property: error.property,
+      object: currentObject, kindName: error.kindName)
+  }
+
+  private func repeatedID(_ number: UInt32, of object: ParsedObject) -> TransferError {
+    failure(
+      .duplicateID, "line \(labels.lines[Int(number)]) already has this id",
+      entity: schema.entities[object.entity].name)
+  }
+
+  private func load(_ object: ParsedObject, _ number: UInt32, _ transaction: inout WriteTransaction) throws {
+    let entity = schema.entities[object.entity]
+    if labels.isDefined(number) { throw repeatedID(number, of: object) }
     if let failure = object.attributeFailure { throw failure }
     var statements: [Statement] = []
+    var missing: [TransferError] = []
     for statement in object.statements {
       var targets: [UInt32] = []
       targets.reserveCapacity(statement.targets.count)
       for target in statement.targets {
-        targets.append(try self.number(of: target, object, statement.relationship, transaction))
+        do {
+          targets.append(try self.number(of: target, object, statement.relationship, transaction))
+        } catch let error as StoreError where error.kind == .objectNotFound && options.skipsBroken {
+          missing.append(missingObject(error, entity, statement.relationship))
+        }
       }
       statements.append(
         Statement(
@@ -216,29 +336,56 @@ extension LoadSession {
     result.objectCount += 1
     result.counts[entity.name, default: 0] += 1
     if result.ids.count < options.idLimit { result.ids[object.label] = "\(entity.name)/\(inserted.serial)" }
+    for error in missing { skipped.noteLink(error) }
+  }
+
+  private func missingObject(_ error: StoreError, _ entity: LoadEntity, _ relationship: LoadRelationship)
+    -> TransferError
+  {
+    TransferError(
+      .rejected, "\(relationship.description.name): \(error.message)", line: lineNumber, entity: entity.name,
+      property: relationship.description.name, object: currentObject, kindName: error.kindName)
   }
 
   private func insert(
     _ entity: LoadEntity, _ object: ParsedObject, _ statements: [Statement], _ transaction: inout WriteTransaction
   ) throws -> ObjectID {
+    let files = options.skipsBroken ? try openFiles(of: object) : []
     let id = try transaction.changeObjects(settles: false) { (session) throws(StoreError) in
-      let compiled = try session.schema.entity(entity.name)
-      var targets: [String: [ObjectID]] = [:]
+      let compiled = try compiledEntity(entity, session.schema)
+      let assignments = try compiled.assignments(object.values)
+      var links: [(relationship: CompiledRelationship, targets: [ObjectID])] = []
       for statement in statements where statement.isLinkedAtOnce {
-        targets[statement.relationship.description.name] = statement.targets.map { labels.ids[Int($0)] }
+        let relationship = try compiled.relationship(statement.relationship.description.name)
+        let targets = statement.targets.map { labels.ids[Int($0)] }
+        links.append((relationship, try RelationshipLinks.firstTargets(compiled, relationship, targets, in: session)))
       }
-      return try session.insert(
-        compiled, try compiled.assignments(object.values),
-        try RelationshipLinks.firstLinks(compiled, targets, in: session))
+      return try session.insert(compiled, assignments, links)
     }
-    for file in object.files {
+    for (index, file) in object.files.enumerated() {
       do {
-        try load(file, as: id, &transaction)
+        try load(file, files.isEmpty ? nil : files[index], as: id, &transaction)
       } catch let error as TransferError {
         throw failure(error.kind, error.reason, entity: entity.name, property: error.property)
       }
     }
     return id
+  }
+
+  private func compiledEntity(_ entity: LoadEntity, _ schema: Schema) throws(StoreError) -> CompiledEntity {
+    if let known = compiled[Int(entity.index)] { return known }
+    let found = try schema.entity(entity.name)
+    compiled[Int(entity.index)] = found
+    return found
+  }
+
+  /// Opens the files of a line that are no blobs yet. With ``LoadOptions/skipsBroken``, it is done before the object is
+  /// inserted: a missing file is then no change to be undone.
+  private func openFiles(of object: ParsedObject) throws -> [TransferFiles.OpenFile?] {
+    try object.files.map { file in
+      if let place = try blobs.place(of: file.file, line: lineNumber), blobs.serial(at: place) != nil { return nil }
+      return try file.open(below: options.baseDirectory)
+    }
   }
 
   /// More targets than this are linked at the end of the batch: finding one that occurs twice takes the square of them.
@@ -295,8 +442,11 @@ extension LoadSession {
   }
 
   /// Sets an attribute to the bytes of a file, or to the blob that the file has become already.
+  ///
+  /// - Parameter open: the file, if it is open.
   private func load(
-    _ file: AttributeJSON.FileValue, as id: ObjectID, _ transaction: inout WriteTransaction
+    _ file: AttributeJSON.FileValue, _ open: TransferFiles.OpenFile?, as id: ObjectID,
+    _ transaction: inout WriteTransaction
   ) throws {
     let place = try blobs.place(of: file.file, line: lineNumber)
     if let place, let serial = blobs.serial(at: place) {
@@ -306,26 +456,9 @@ extension LoadSession {
       }
       if isShared { return }
     }
-    try transaction.setFile(id, file, below: options.baseDirectory)
+    try transaction.setFile(id, file, try open ?? file.open(below: options.baseDirectory))
     if let place, case .blob(let blob)? = try transaction.value(id, file.path) {
       blobs.note(blob.id, at: place, line: lineNumber)
-    }
-  }
-}
-
-extension WriteTransaction {
-  /// Sets an attribute to the bytes of a file; they pass through in pieces.
-  package mutating func setFile(_ id: ObjectID, _ value: AttributeJSON.FileValue, below directory: String) throws {
-    do {
-      let file = try TransferFiles(directory: directory).open(value.file)
-      if let expected = value.size, expected != file.byteCount {
-        throw TransferError(.invalidFile, "the file has \(file.byteCount) bytes instead of \(expected)")
-      }
-      try setData(id, value.path) { writer in
-        try TransferFiles.read(file) { try writer.append($0) }
-      }
-    } catch let error as TransferError {
-      throw TransferError(error.kind, "\(value.path): \(error.reason)", property: value.path)
     }
   }
 }

@@ -80,7 +80,10 @@ final class LoadSpool {
     try storeErrors { () throws(LMDBError) in try file.read(into: &buffer, upTo: Self.chunkSize) }
   }
 
-  /// The end of the pending lines that belong to the batch, or of a partial line.
+  /// Reads the spooled bytes again from the first one.
+  func rewind() { file.rewind() }
+
+  /// Returns the end of the pending lines that belong to the batch, or of a partial line.
   private func endOfLines(_ lines: inout Int, _ limit: Int) throws(TransferError) -> Int {
     let bytes = pending
     var place = start

@@ -44,15 +44,14 @@ extension ObjectStore {
       // An empty text is still a load: a store that may not be written refuses it.
       if lines == 0, !isFirst { return session.result }
       isFirst = false
-      let hasMore = try loadBatch(session) { transaction in try session.loadSpooled(&transaction, from: spool) }
-      if !hasMore { return session.result }
+      if try !loadBatch(session, from: spool) { return session.result }
     }
   }
 
   /// Loads the objects of an NDJSON file. `{"file":"…"}` values are relative to the directory of the file.
   ///
   /// A regular file is read while the write lock is held. Anything else, such as a named pipe, is spooled first, as in
-  /// ``load(_:from:)``.
+  /// ``load(_:from:)``, and with ``LoadOptions/skipsBroken`` a regular file, too.
   ///
   /// - Returns: the number of inserted objects, and their ids.
   /// - Throws: ``TransferError`` with the line; ``StoreError`` for errors of the store.
@@ -96,6 +95,8 @@ extension ObjectStore {
   @available(*, noasync)
   package func loadRegularFile(_ options: LoadOptions, from source: (inout [UInt8]) throws -> Bool) throws -> LoadResult
   {
+    // Lines may be needed again.
+    if options.skipsBroken { return try load(options, from: source) }
     let session = try beginLoad(options)
     try ParsedLines.read(&session.reader, from: source, session.parser) { lines in
       while try loadBatch(session, { transaction in try session.loadBatch(&transaction, from: lines) }) {}
@@ -112,6 +113,19 @@ extension ObjectStore {
   /// open. Stores without a directory have them in the one for temporary files.
   private var scratchDirectory: String {
     engine.files?.currentDirectory ?? FileManager.default.temporaryDirectory.path
+  }
+
+  /// Loads a batch that was spooled; false when that was the last one. Without the lines that were found to be broken,
+  /// it is loaded again.
+  private func loadBatch(_ session: LoadSession, from spool: LoadSpool) throws -> Bool {
+    while true {
+      do {
+        return try loadBatch(session) { transaction in try session.loadSpooled(&transaction, from: spool) }
+      } catch is LoadRestart {
+        spool.rewind()
+        session.restartBatch()
+      }
+    }
   }
 
   /// Loads one batch in a transaction; false when that was the last one.

@@ -19,7 +19,6 @@ final class ParsedLines {
     private struct State {
       var chunks: [Chunk] = []
       var failure: (any Error)?
-      var isOver = false
       /// Whether the consumer has stopped.
       var isAbandoned = false
     }
@@ -52,10 +51,7 @@ final class ParsedLines {
 
     /// Ends the lines.
     func end(_ failure: (any Error)?) {
-      state.withLock { state in
-        state.failure = failure
-        state.isOver = true
-      }
+      state.withLock { $0.failure = failure }
       filled.signal()
       ended.signal()
     }

@@ -17,7 +17,7 @@ package struct PendingChanges {
   /// The value of `now()` in this transaction, once it was used; otherwise the time of the commit is used.
   package var now: Date?
   /// Objects changed since the last query; nil if nothing queries them.
-  var recent: ObjectSet?
+  package var recent: ObjectSet?
   /// Whether objects that violate rules of the model are accepted: an import has reported them before.
   package var keepsBrokenObjects = false
   /// Rejections by hooks, for the commit to report.

@@ -6,7 +6,7 @@ import Synchronization
 
 struct LoadCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "load", abstract: "Inserts objects from NDJSON.",
+    commandName: "load", abstract: "Inserts objects from NDJSON; exit code 3 if broken lines were skipped.",
     discussion: """
       Ids in the file are labels that link its lines; the store assigns its own ids. "@Note/12" refers to an object \
       that is already in the store. An error rolls back the whole load. The input is UTF-8, with an optional byte \
@@ -15,9 +15,16 @@ struct LoadCommand: ToolCommand {
       Input from a pipe is first spooled to an unnamed temporary file in the store's directory, so that other writers \
       do not wait for it. The disk needs space for it; with --batch, for the lines of one batch. A regular file is \
       read while the write lock is held.
+
+      With --skip-broken, lines that cannot be read or that violate the model are skipped and listed on stderr: malformed \
+      JSON, unknown entities and properties, values of the wrong type, repeated ids, missing files, and the rules of the \
+      model. Links to missing objects, and to objects of skipped lines, are left out and listed; if the rest of the \
+      line then violates the model, it is skipped, too. The result is that of the same file without these lines and \
+      links. A regular file is then spooled, too. A wrong header, a full disk and limits of the store remain errors.
       """,
     examples: [
       "kvclone -s notes.kvclone load notes.ndjson",
+      "kvclone -s notes.kvclone load notes.ndjson --skip-broken 2> skipped.txt",
       "zcat notes.ndjson.gz | kvclone -s notes.kvclone load - --batch 10000",
     ])
 
@@ -32,6 +39,9 @@ struct LoadCommand: ToolCommand {
   @Flag(help: "Reject a file without a header, or with another model in it.")
   var strict = false
 
+  @Flag(name: .customLong("skip-broken"), help: "Skip broken lines and links, list them, and exit with code 3.")
+  var skipsBroken = false
+
   func validate() throws {
     if let batch, batch < 1 { throw ValidationError("--batch needs a number of lines above 0") }
   }
@@ -45,6 +55,7 @@ struct LoadCommand: ToolCommand {
     var options = LoadOptions()
     options.batch = batch
     options.isStrict = strict
+    options.skipsBroken = skipsBroken
     options.idLimit = global.json ? 1_000_000 : 0
     options.spoolProgress = { bytes in progress.spooled(bytes) }
     options.progress = { _, bytes in progress.loaded(bytes) }
@@ -60,9 +71,25 @@ struct LoadCommand: ToolCommand {
     }
     progress.bar.finish()
     try report(result, (ContinuousClock.now - start).inSeconds)
+    if result.skippedLineCount + result.skippedLinkCount > 0 { throw ExitCode(Failure.Code.unreadable) }
+  }
+
+  /// Lists what was skipped on stderr, a line each.
+  private func list(_ result: LoadResult) {
+    for skipped in result.skipped {
+      let what = skipped.isWholeObject ? "skipped" : "link left out"
+      let object = skipped.error.object.map { " (\($0))" } ?? ""
+      let text = "\(what): \(skipped.error.kindName): \(skipped.error.message)\(object)"
+      // Names of unknown properties and ids come from the file.
+      let scalars = text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }
+      StandardError.write(String(String.UnicodeScalarView(scalars)) + "\n")
+    }
+    let rest = result.skippedLineCount + result.skippedLinkCount - result.skipped.count
+    if rest > 0 { StandardError.write("and \(rest) more\n") }
   }
 
   private func report(_ result: LoadResult, _ seconds: Double) throws {
+    if !global.json { list(result) }
     let output = Output()
     if global.json {
       try output.json { json in
@@ -73,17 +100,41 @@ struct LoadCommand: ToolCommand {
         json.beginObject()
         for (label, name) in result.ids.sorted(by: { $0.key < $1.key }) { json.member(label, name) }
         json.endObject()
+        if skipsBroken { write(skippedIn: result, &json) }
         json.member("seconds", seconds)
         json.endObject()
       }
     } else if !global.quiet {
       try output.line("loaded \(Text.count(result.objectCount, "object")) in \(Text.seconds(seconds))")
+      if result.skippedLineCount + result.skippedLinkCount > 0 {
+        let links = Text.count(result.skippedLinkCount, "link")
+        try output.line("skipped \(Text.count(result.skippedLineCount, "line")), left out \(links)")
+      }
       let width = result.counts.keys.map(\.count).max() ?? 0
       for (entity, count) in result.counts.sorted(by: { $0.key < $1.key }) {
         try output.line("  \(Text.padded(entity, width))  \(count)")
       }
       try output.flush()
     }
+  }
+
+  private func write(skippedIn result: LoadResult, _ json: inout JSONWriter) {
+    json.member("skippedLines", result.skippedLineCount)
+    json.member("skippedLinks", result.skippedLinkCount)
+    json.key("skipped")
+    json.beginArray()
+    for skipped in result.skipped {
+      json.beginObject()
+      json.member("line", skipped.error.line ?? 0)
+      json.member("kind", skipped.error.kindName)
+      json.nullable("entity", skipped.error.entity)
+      json.nullable("object", skipped.error.object)
+      json.nullable("property", skipped.error.property)
+      json.member("wholeObject", skipped.isWholeObject)
+      json.member("message", skipped.error.message)
+      json.endObject()
+    }
+    json.endArray()
   }
 
   private static func size(of path: String) -> UInt64? {

@@ -1,0 +1,210 @@
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// Finds the new objects of a transaction that violate rules of the model, and those that do so without them.
+///
+/// It deletes each object that it finds, because its partners may then lack a link. A transaction in which it finds any
+/// cannot be committed: links to the objects may have changed others of before.
+struct BrokenObjectFinder: ~Copyable, SessionOwner {
+  /// The violation for which an object was found.
+  struct Reason {
+    let issue: ValidationIssue
+    /// Whether the issue is that of another object, which was there before and would violate the rule.
+    let isOfOther: Bool
+  }
+
+  private var session: Session
+  private(set) var found = ObjectSet()
+  private(set) var reasons: [ObjectID: Reason] = [:]
+  /// The maximum number of ``reasons``.
+  var reasonLimit = 0
+  /// New objects that had the values of another one under a uniqueness constraint when they were validated.
+  private var duplicates = ObjectSet()
+  /// New objects that had too many members when they were validated.
+  private var crowded = ObjectSet()
+
+  init(_ session: consuming Session) {
+    self.session = session
+  }
+
+  consuming func finish() -> Session { session }
+
+  /// Finds the objects: those with broken values or without required links, until the rest has none; then those that are
+  /// equal to an earlier one under a uniqueness constraint; then those with too many members. In this order, because
+  /// the later violations may vanish with an object that is found before. If there are none, those that make an object
+  /// of before break a rule.
+  mutating func find() throws {
+    try DerivedRefresh.refreshAll(in: &session)
+    var candidates = session.changes.inserted
+    repeat {
+      try removeBroken(candidates)
+      candidates = try removeDuplicates()
+      if candidates.isEmpty { candidates = try removeCrowded() }
+    } while !candidates.isEmpty
+    if found.isEmpty { try findCulprits() }
+  }
+
+  private mutating func note(_ id: ObjectID, _ issue: ValidationIssue, isOfOther: Bool = false) {
+    guard found.insert(id), reasons.count < reasonLimit else { return }
+    reasons[id] = Reason(issue: issue, isOfOther: isOfOther)
+  }
+
+  /// Removes objects whose violation stays whatever else is removed, and then those that lack them.
+  private mutating func removeBroken(_ candidates: ObjectSet) throws(StoreError) {
+    var candidates = candidates
+    while !candidates.isEmpty {
+      var broken = ObjectSet()
+      var reasons: [(id: ObjectID, issue: ValidationIssue)] = []
+      var (duplicates, crowded) = (ObjectSet(), ObjectSet())
+      let limit = reasonLimit
+      try ObjectValidation.validate(candidates, in: session) { id, issues in
+        for issue in issues {
+          switch issue.kind {
+          case .uniquenessConflict: _ = duplicates.insert(id)
+          case .tooManyMembers: _ = crowded.insert(id)
+          default: if broken.insert(id), reasons.count < limit { reasons.append((id, issue)) }
+          }
+        }
+        return true
+      }
+      for (id, issue) in reasons { note(id, issue) }
+      Self.add(duplicates, to: &self.duplicates)
+      Self.add(crowded, to: &self.crowded)
+      if broken.isEmpty { return }
+      candidates = try remove(broken)
+    }
+  }
+
+  /// Removes, in the order of their ids, objects that are equal to one with a lesser id.
+  ///
+  /// - Returns: new objects that lost links.
+  private mutating func removeDuplicates() throws(StoreError) -> ObjectSet {
+    let candidates = duplicates
+    duplicates = ObjectSet()
+    var changed = ObjectSet()
+    var next = candidates.first(from: ObjectID(rawValue: 0))
+    while let id = next {
+      next = candidates.first(from: ObjectID(rawValue: id.rawValue + 1))
+      guard session.changes.inserted.contains(id) else { continue }
+      var conflict: ValidationIssue?
+      // The one that an issue names is the first of all that are equal.
+      try ObjectValidation.validate(ObjectSet([id]), in: session) { id, issues in
+        conflict = issues.first { issue in
+          issue.kind == .uniquenessConflict && Self.serial(issue.other ?? "") < id.serial
+        }
+        return true
+      }
+      guard let conflict else { continue }
+      note(id, conflict)
+      Self.add(try remove(ObjectSet([id])), to: &changed)
+    }
+    return session.changes.inserted.intersection(changed)
+  }
+
+  /// Removes objects that still have too many members.
+  ///
+  /// - Returns: new objects that lost links.
+  private mutating func removeCrowded() throws(StoreError) -> ObjectSet {
+    let candidates = session.changes.inserted.intersection(crowded)
+    crowded = ObjectSet()
+    var broken = ObjectSet()
+    var reasons: [(id: ObjectID, issue: ValidationIssue)] = []
+    let limit = reasonLimit
+    try ObjectValidation.validate(candidates, in: session) { id, issues in
+      guard let issue = issues.first(where: { $0.kind == .tooManyMembers }) else { return true }
+      _ = broken.insert(id)
+      if reasons.count < limit { reasons.append((id, issue)) }
+      return true
+    }
+    for (id, issue) in reasons { note(id, issue) }
+    return broken.isEmpty ? ObjectSet() : try remove(broken)
+  }
+
+  private static func serial(_ object: String) -> UInt64 { UInt64(object.drop { $0 != "/" }.dropFirst()) ?? .max }
+
+  private static func add(_ objects: ObjectSet, to sum: inout ObjectSet) {
+    objects.forEach { id in
+      _ = sum.insert(id)
+      return true
+    }
+  }
+
+  /// Deletes objects whatever their delete rules are.
+  ///
+  /// - Returns: new objects that lost links to them, or whose derived attributes changed.
+  private mutating func remove(_ objects: ObjectSet) throws(StoreError) -> ObjectSet {
+    Self.add(objects, to: &found)
+    session.changes.recent = ObjectSet()
+    _ = try ObjectDeletion.deleteAll(objects, in: &session)
+    try DerivedRefresh.refreshAll(in: &session)
+    let changed = session.changes.recent ?? ObjectSet()
+    session.changes.recent = nil
+    return session.changes.inserted.intersection(changed)
+  }
+}
+
+// MARK: - Objects of before
+
+extension BrokenObjectFinder {
+  /// Finds the new objects whose links make an object of before break a rule.
+  ///
+  /// - Throws: ``ValidationError`` if there are none, but such an object breaks a rule.
+  private mutating func findCulprits() throws {
+    let updated = session.changes.updated
+    if updated.isEmpty { return }
+    var broken: [(id: ObjectID, issue: ValidationIssue)] = []
+    try ObjectValidation.validate(updated, in: session) { id, issues in
+      for issue in issues { broken.append((id, issue)) }
+      return broken.count < 1000
+    }
+    for (id, issue) in broken {
+      for culprit in try culprits(id, issue) { note(culprit, issue, isOfOther: true) }
+    }
+    if !broken.isEmpty, found.isEmpty { throw ValidationError(issues: broken.map(\.issue)) }
+  }
+
+  private borrowing func culprits(_ id: ObjectID, _ issue: ValidationIssue) throws(StoreError) -> [ObjectID] {
+    let entity = try session.entity(of: id)
+    guard let relationship = entity.relationships.first(where: { $0.name == issue.property }) else {
+      return try newPartners(of: id, entity.relationships)
+    }
+    if issue.kind == .tooManyMembers {
+      let surplus = try session.members(id, relationship).count - relationship.description.maxCount
+      return try newPartners(of: id, [relationship]).sorted().suffix(surplus)
+    }
+    // It lost members to new objects, because they have one partner at a time.
+    let before = try ConstraintConflicts.stateBefore(in: session)
+    guard relationship.hasInverse, try before.exists(id) else { return [] }
+    var found: [ObjectID] = []
+    for member in try before.members(id, try before.entity(of: id).relationship(relationship.name)) {
+      guard try session.exists(member), let inverse = try session.entity(of: member).inverse(of: relationship) else {
+        continue
+      }
+      found += try newPartners(of: member, [inverse])
+    }
+    return try found.isEmpty ? newPartners(of: id, [relationship]) : found
+  }
+
+  private borrowing func newPartners(of id: ObjectID, _ relationships: [CompiledRelationship]) throws(StoreError)
+    -> [ObjectID]
+  {
+    var result: [ObjectID] = []
+    for relationship in relationships {
+      result += try session.members(id, relationship).filter { session.changes.inserted.contains($0) }
+    }
+    return result
+  }
+}
+
+extension ObjectSet {
+  /// The members of `other`, the smaller set, that are members of this one.
+  fileprivate func intersection(_ other: ObjectSet) -> ObjectSet {
+    var result = ObjectSet()
+    other.forEach { id in
+      if contains(id) { _ = result.insert(id) }
+      return true
+    }
+    return result
+  }
+}

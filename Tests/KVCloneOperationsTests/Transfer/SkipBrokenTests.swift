@@ -1,0 +1,470 @@
+import Foundation
+import KVClone
+import KVCloneOperations
+import KVCloneTestSupport
+import Testing
+
+/// A load that skips broken lines, and commits the rest as if they were not there.
+@Suite("Load: broken lines are skipped")
+struct SkipBrokenTests {
+  static let model = ManagedObjectModel("Broken") {
+    EntityDescription("Base", abstract: true) { AttributeDescription("name", .string) }
+    EntityDescription("List", unique: [["key"]]) {
+      AttributeDescription("key", .string, optional: false)
+      AttributeDescription("rank", .integer32, min: .integer(0), max: .integer(9))
+      AttributeDescription("code", .string, regularExpression: "[a-z]+")
+      AttributeDescription("data", .binary)
+      AttributeDescription("other", .binary)
+      RelationshipDescription("tasks", toMany: "Task", inverse: "list", max: 2)
+      RelationshipDescription("watchers", toMany: "Task", inverse: "watched", ordered: true)
+      RelationshipDescription("head", toOne: "Head", inverse: "list")
+    }
+    EntityDescription("Task") {
+      AttributeDescription("title", .string, max: .integer(5))
+      RelationshipDescription("list", toOne: "List", inverse: "tasks", optional: false)
+      RelationshipDescription("watched", toMany: "List", inverse: "watchers")
+    }
+    EntityDescription("Head") { RelationshipDescription("list", toOne: "List", inverse: "head", optional: false) }
+    EntityDescription("Pair") { RelationshipDescription("partner", toOne: "Pair", inverse: "partner") }
+    EntityDescription("Team") { RelationshipDescription("pairs", toMany: "Pair", optional: false, min: 2) }
+    EntityDescription("Node") {
+      RelationshipDescription("next", toOne: "Node", inverse: "previous", optional: false)
+      RelationshipDescription("previous", toMany: "Node", inverse: "next")
+    }
+  }
+
+  private let test: TestStore
+  private var store: ObjectStore { test.store }
+
+  init() throws {
+    test = try TestStore(Self.model)
+  }
+
+  private static func source(_ text: String) -> (inout [UInt8]) -> Bool {
+    var rest = Array(text.utf8)[...]
+    return { buffer in
+      // Lines are cut anywhere.
+      buffer += rest.prefix(777)
+      rest = rest.dropFirst(777)
+      return !rest.isEmpty
+    }
+  }
+
+  private static var skipping: LoadOptions {
+    var options = LoadOptions()
+    options.skipsBroken = true
+    options.idLimit = .max
+    return options
+  }
+
+  private func load(_ lines: [String], _ options: LoadOptions = skipping) throws -> LoadResult {
+    let result = try store.load(options, from: Self.source(lines.joined(separator: "\n")))
+    try checked(store)
+    return result
+  }
+
+  private func dump(_ store: ObjectStore) throws -> String {
+    var bytes: [UInt8] = []
+    _ = try store.dump { piece in piece.withUnsafeBytes { bytes.append(contentsOf: $0) } }
+    // The header has the store's UUID.
+    return String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst().joined(separator: "\n")
+  }
+
+  private static func list(_ number: Int, _ more: String = "") -> String {
+    #"{"id":"List/\#(number)","attributes":{"key":"k\#(number)"}\#(more.isEmpty ? "" : "," + more)}"#
+  }
+
+  private static func task(_ number: Int, _ list: String) -> String {
+    #"{"id":"Task/\#(number)","relationships":{"list":"\#(list)"}}"#
+  }
+
+  // MARK: Rules
+
+  /// A text, what is skipped of it, and which objects are left.
+  struct Case: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let lines: [String]
+    /// `LINE KIND` of skipped lines, and `LINE KIND link` of links that were left out.
+    let skipped: [String]
+    let left: Set<String>
+
+    init(_ name: String, _ lines: [String], _ skipped: [String], _ left: Set<String>) {
+      testDescription = name
+      self.lines = lines
+      self.skipped = skipped
+      self.left = left
+    }
+  }
+
+  static let cases: [Case] = [
+    Case("malformed JSON", ["{", "[]", #"{"id":5}"#, list(1)], (1...3).map { "\($0) unreadableLine" }, ["List/1"]),
+    Case("unknown entity", [#"{"id":"Nothing/1"}"#, list(1)], ["1 unknownEntity"], ["List/1"]),
+    Case("abstract entity", [list(1), #"{"id":"Base/1"}"#], ["2 abstractEntity"], ["List/1"]),
+    Case(
+      "unknown property",
+      [
+        #"{"id":"List/1","attributes":{"key":"a","none":1}}"#, #"{"id":"Pair/1","relationships":{"none":null}}"#,
+        list(2),
+      ], ["1 unknownProperty", "2 unknownProperty"], ["List/2"]),
+    Case(
+      "wrong type", [#"{"id":"List/1","attributes":{"key":"a","rank":"secret"}}"#, list(2)], ["1 wrongType"],
+      ["List/2"]),
+    Case(
+      "out of the range of the type", [#"{"id":"List/1","attributes":{"key":"a","rank":3000000000}}"#, list(2)],
+      ["1 outOfRange"], ["List/2"]),
+    Case(
+      "wrong destination", [list(1), task(1, "Pair/1"), task(2, "List/1")], ["2 wrongDestination"],
+      ["List/1", "Task/2"]),
+    Case("repeated id", [list(1), list(1), list(2)], ["2 duplicateID"], ["List/1", "List/2"]),
+    Case(
+      "id of a skipped line", [#"{"id":"List/1","attributes":{"key":1}}"#, list(1), list(2)],
+      ["1 wrongType", "2 duplicateID"], ["List/2"]),
+    Case(
+      "id of a line that is skipped at the end", [#"{"id":"List/1"}"#, list(1), list(2)],
+      ["1 requiredValueMissing", "2 duplicateID"], ["List/2"]),
+    Case("required value", [#"{"id":"List/1"}"#, list(2)], ["1 requiredValueMissing"], ["List/2"]),
+    Case(
+      "bounds",
+      [
+        #"{"id":"List/1","attributes":{"key":"a","rank":10}}"#, #"{"id":"List/2","attributes":{"key":"b","rank":-1}}"#,
+        #"{"id":"List/3","attributes":{"key":"c","rank":9}}"#,
+      ], ["1 valueTooLarge", "2 valueTooSmall"], ["List/3"]),
+    Case(
+      "pattern",
+      [
+        #"{"id":"List/1","attributes":{"key":"a","code":"A1"}}"#,
+        #"{"id":"List/2","attributes":{"key":"b","code":"a"}}"#,
+      ],
+      ["1 patternMismatch"], ["List/2"]),
+    Case(
+      "uniqueness",
+      [
+        #"{"id":"List/3","attributes":{"key":"same"}}"#, #"{"id":"List/1","attributes":{"key":"same"}}"#,
+        #"{"id":"List/2","attributes":{"key":"same"}}"#,
+      ], ["2 uniquenessConflict", "3 uniquenessConflict"], ["List/3"]),
+    Case(
+      "uniqueness after other rules",
+      [
+        #"{"id":"List/1","attributes":{"key":"same","rank":10}}"#, #"{"id":"List/2","attributes":{"key":"same"}}"#,
+        #"{"id":"List/3","attributes":{"key":"same"}}"#,
+      ], ["1 valueTooLarge", "3 uniquenessConflict"], ["List/2"]),
+    Case(
+      "too many members",
+      [list(1), task(1, "List/1"), task(2, "List/1"), task(3, "List/1"), list(2), task(4, "List/2")],
+      ["1 tooManyMembers"] + (2...4).map { "\($0) requiredRelationshipMissing" }, ["List/2", "Task/4"]),
+    Case(
+      "too many members, one of which is broken",
+      [
+        list(1), task(1, "List/1"), task(2, "List/1"),
+        #"{"id":"Task/3","attributes":{"title":"too long"},"relationships":{"list":"List/1"}}"#,
+      ], ["4 stringTooLong"], ["List/1", "Task/1", "Task/2"]),
+    Case(
+      "too few members",
+      [
+        #"{"id":"Team/1","relationships":{"pairs":["Pair/1"]}}"#, #"{"id":"Pair/1"}"#, #"{"id":"Pair/2"}"#,
+        #"{"id":"Team/2","relationships":{"pairs":["Pair/1","Pair/2"]}}"#,
+      ], ["1 tooFewMembers"], ["Team/2", "Pair/1", "Pair/2"]),
+    Case("required relationship", [#"{"id":"Task/1"}"#, list(1)], ["1 requiredRelationshipMissing"], ["List/1"]),
+    Case(
+      "link to an id without a line",
+      [list(1, #""relationships":{"tasks":["Task/1","Task/9"]}"#), #"{"id":"Task/1"}"#], ["1 danglingID link"],
+      ["List/1", "Task/1"]),
+    Case(
+      "link to a skipped line",
+      [
+        list(1, #""relationships":{"watchers":["Task/2","Task/1"]}"#), task(1, "List/1"),
+        #"{"id":"Task/2","attributes":{"title":"too long"},"relationships":{"list":"List/1"}}"#,
+      ], ["1 danglingID link", "3 stringTooLong"], ["List/1", "Task/1"]),
+    Case(
+      "link to an object that the store lacks",
+      [list(1, #""relationships":{"watchers":["@Task/9"]}"#), task(1, "@List/9"), task(2, "List/1")],
+      ["1 objectNotFound link", "2 requiredRelationshipMissing"], ["List/1", "Task/2"]),
+    Case(
+      "a target that is skipped, and what requires it",
+      [task(1, "List/1"), #"{"id":"List/1"}"#, #"{"id":"Head/1","relationships":{"list":"List/1"}}"#, list(2)],
+      ["1 requiredRelationshipMissing", "2 requiredValueMissing", "3 requiredRelationshipMissing"], ["List/2"]),
+    Case(
+      "sides that do not match",
+      [list(1, #""relationships":{"tasks":["Task/1"]}"#), task(1, "List/2"), list(2)], ["1 disagreement"],
+      ["List/2", "Task/1"]),
+    Case(
+      "the same member twice",
+      [list(1, #""relationships":{"watchers":["Task/1","Task/1"]}"#), task(1, "List/2"), list(2)], ["1 disagreement"],
+      ["List/2", "Task/1"]),
+    Case(
+      "two links to a side that is to-one",
+      [
+        #"{"id":"Head/2","relationships":{"list":"List/1"}}"#, #"{"id":"Head/1","relationships":{"list":"List/1"}}"#,
+        list(1),
+      ], ["2 disagreement"], ["Head/2", "List/1"]),
+    Case(
+      "two links to a side that is to-one and its own inverse",
+      [
+        #"{"id":"Pair/3","relationships":{"partner":"Pair/2"}}"#, #"{"id":"Pair/2"}"#,
+        #"{"id":"Pair/1","relationships":{"partner":"Pair/2"}}"#,
+      ], ["3 disagreement"], ["Pair/2", "Pair/3"]),
+    Case(
+      "own inverse that does not match",
+      [
+        #"{"id":"Pair/1","relationships":{"partner":"Pair/2"}}"#, #"{"id":"Pair/2","relationships":{"partner":null}}"#,
+      ], ["1 disagreement"], ["Pair/2"]),
+    Case(
+      "nothing but broken lines", ["{", #"{"id":"Task/1"}"#], ["1 unreadableLine", "2 requiredRelationshipMissing"], []),
+    Case("empty lines", ["", list(1), " "], [], ["List/1"]),
+  ]
+
+  @Test("one line is skipped for each rule, and the rest is loaded", arguments: cases)
+  func rules(_ rule: Case) throws {
+    let result = try load(rule.lines)
+    let skipped = result.skipped.map { skipped in
+      "\(skipped.error.line ?? 0) \(skipped.error.kindName)\(skipped.isWholeObject ? "" : " link")"
+    }
+    #expect(skipped == rule.skipped, "\(result.skipped.map(\.error.message))")
+    #expect(Set(result.ids.keys) == rule.left)
+    #expect(result.objectCount == rule.left.count)
+    #expect(try store.info().objectCount == rule.left.count)
+    let links = rule.skipped.count { $0.hasSuffix(" link") }
+    #expect(result.skippedLinkCount == links && result.skippedLineCount == rule.skipped.count - links)
+    for skipped in result.skipped {
+      #expect(skipped.error.message.hasPrefix("line \(skipped.error.line ?? 0): "))
+      #expect(!skipped.error.message.contains("secret") && !skipped.error.message.contains("nothing was loaded"))
+    }
+  }
+
+  @Test("without the option, a broken line fails the load", arguments: cases)
+  func notSkipped(_ rule: Case) throws {
+    if rule.skipped.isEmpty { return }
+    var options = Self.skipping
+    options.skipsBroken = false
+    let error = #expect(throws: TransferError.self) { try load(rule.lines, options) }
+    #expect(error?.line != nil && error?.message.hasSuffix("nothing was loaded") == true, "\(error?.message ?? "")")
+    #expect(try store.info().objectCount == 0)
+  }
+
+  @Test("messages have the ids of the text, and not those of objects that were rolled back")
+  func labels() throws {
+    let lines = [
+      #"{"id":"List/70","attributes":{"key":"same"}}"#, #"{"id":"List/60","attributes":{"key":"same"}}"#,
+      #"{"id":"Task/50"}"#,
+    ]
+    let result = try load(lines)
+    #expect(result.skipped.map(\.error.object) == ["List/60", "Task/50"])
+    #expect(result.skipped.map(\.error.property) == ["key", "list"])
+    let message = result.skipped.first?.error.message ?? ""
+    #expect(message.contains("List/60") && message.contains("List/70"), "\(message)")
+    #expect(result.skipped.last?.error.message.contains("Task/50") == true)
+  }
+
+  // MARK: Objects of the store
+
+  private func fill() throws {
+    try store.write { tx in
+      let list = try tx.insert("List", ["key": .string("stored")])
+      try tx.insert("Head", [:], relationships: ["list": [list]])
+      try tx.insert("Task", ["title": .string("t")], relationships: ["list": [list]])
+    }
+  }
+
+  private func commits() throws -> [UInt64] {
+    try store.read { tx in
+      try ["List/1", "Head/1", "Task/1"].map { name in try tx.object(try tx.objectID(named: name)).commit }
+    }
+  }
+
+  @Test(
+    "a skipped line leaves the objects of the store as they were",
+    arguments: [
+      #"{"id":"Head/9","relationships":{"list":"@List/1"}}"#,
+      #"{"id":"Task/9","attributes":{"title":"too long"},"relationships":{"list":"@List/1","watched":["@List/1"]}}"#,
+      #"{"id":"List/9","attributes":{"key":"stored"},"relationships":{"tasks":["@Task/1"]}}"#,
+      #"{"id":"List/9","attributes":{"key":"a","rank":10},"relationships":{"tasks":["@Task/1"],"head":"@Head/1"}}"#,
+    ])
+  func storedObjects(_ line: String) throws {
+    try fill()
+    let (before, commitsBefore) = (try dump(store), try commits())
+    let result = try load([line])
+    #expect(result.skippedLineCount == 1 && result.objectCount == 0, "\(result.skipped.map(\.error.message))")
+    #expect(try dump(store) == before)
+    #expect(try commits() == commitsBefore)
+    #expect(try load([line, Self.list(5)]).objectCount == 1)
+    #expect(try commits() == commitsBefore)
+  }
+
+  @Test("of too many new members of an object in the store, the last ones are skipped")
+  func crowdedStoredObject() throws {
+    try fill()
+    let result = try load([Self.task(7, "@List/1"), Self.task(5, "@List/1"), Self.task(6, "@List/1")])
+    #expect(result.skipped.map(\.error.line) == [2, 3])
+    #expect(result.skipped.allSatisfy { $0.error.kindName == "tooManyMembers" && $0.isWholeObject })
+    #expect(Array(result.ids.keys) == ["Task/7"])
+    #expect(try store.members("List/1", "tasks").count == 2)
+  }
+
+  @Test("a replaced partner in the store that may be replaced is no error")
+  func replacedPartner() throws {
+    try store.write { tx in
+      let pair = try tx.insert("Pair")
+      try tx.insert("Pair", [:], relationships: ["partner": [pair]])
+    }
+    let result = try load([#"{"id":"Pair/1","relationships":{"partner":"@Pair/1"}}"#, "{"])
+    #expect(result.objectCount == 1 && result.skippedLineCount == 1)
+    #expect(try store.members("Pair/1", "partner") == [try #require(result.ids["Pair/1"])])
+  }
+
+  // MARK: Long chains and lists
+
+  @Test("a chain of objects that require each other is skipped whole, in one repetition")
+  func chain() throws {
+    let count = 3_000
+    var lines = (1..<count).map { #"{"id":"Node/\#($0)","relationships":{"next":"Node/\#($0 + 1)"}}"# }
+    lines.append(#"{"id":"Node/\#(count)"}"#)
+    // A ring stays.
+    lines.append(#"{"id":"Node/9001","relationships":{"next":"Node/9002"}}"#)
+    lines.append(#"{"id":"Node/9002","relationships":{"next":"Node/9001"}}"#)
+    let reports = SharedLines()
+    var options = Self.skipping
+    options.progress = { lines, _ in reports.add(lines) }
+    let result = try load(lines, options)
+    #expect(Set(result.ids.keys) == ["Node/9001", "Node/9002"])
+    #expect(result.skippedLineCount == count && result.skippedLinkCount == 0)
+    #expect(result.skipped.count == 1_000)
+    #expect(reports.lines == [1024, 2048, 1024, 2048])
+  }
+
+  @Test("the list of skipped lines ends at its limit, and the counts do not")
+  func limit() throws {
+    var options = Self.skipping
+    options.skippedLimit = 3
+    let lines = (1...10).map { #"{"id":"List/\#($0)"}"# } + [Self.list(11), "{", "{"]
+    let result = try load(lines, options)
+    #expect(result.skippedLineCount == 12 && result.skipped.count == 3 && result.objectCount == 1)
+    options.skippedLimit = 0
+    let again = try load([#"{"id":"List/1"}"#, #"{"id":"List/2","attributes":{"key":"new"}}"#, "{"], options)
+    #expect(again.skippedLineCount == 2 && again.skipped.isEmpty && again.objectCount == 1)
+  }
+
+  // MARK: Files
+
+  @Test("a line whose file is missing or has another size is skipped; blobs of skipped lines are released")
+  func files() throws {
+    try Data(repeating: 7, count: 5_000).write(to: URL(fileURLWithPath: test.root + "/blob-1"))
+    let lines = [
+      #"{"id":"List/1","attributes":{"key":"a","data":{"file":"blob-1"},"other":{"file":"blob-2"}}}"#,
+      #"{"id":"List/2","attributes":{"key":"b","data":{"file":"blob-1","size":4}}}"#,
+      // Skipped at the end, when its blob is there.
+      #"{"id":"List/3","attributes":{"key":"c","rank":10,"data":{"file":"blob-1"}}}"#,
+      #"{"id":"List/4","attributes":{"key":"d","data":{"file":"blob-1"}}}"#,
+      #"{"id":"List/5","attributes":{"key":"e","data":{"file":"blob-1"}}}"#,
+    ]
+    try lines.joined(separator: "\n").write(toFile: test.root + "/in.ndjson", atomically: true, encoding: .utf8)
+    let result = try store.load(contentsOf: test.root + "/in.ndjson", options: Self.skipping)
+    try checked(store)
+    #expect(result.skipped.map(\.error.kindName) == ["invalidFile", "invalidFile", "valueTooLarge"])
+    #expect(Set(result.ids.keys) == ["List/4", "List/5"])
+    #expect(try store.blobCounts().complete == 1)
+    for label in ["List/4", "List/5"] {
+      let name = try #require(result.ids[label])
+      let data = try store.read { tx in try tx.data(try tx.objectID(named: name), "data") }
+      #expect(data == Data(repeating: 7, count: 5_000))
+    }
+  }
+
+  /// Files of `/proc` have other bytes than their size says, so their lines fail after the object was inserted.
+  @Test("lines whose files change while they are read are skipped, each without a repetition of its own")
+  func changingFiles() throws {
+    let broken = (1...20).map { #"{"id":"List/\#($0)","attributes":{"key":"\#($0)","data":{"file":"version"}}}"# }
+    let bytes = Data(repeating: 1, count: 3_000).base64EncodedString()
+    let right = #"{"id":"List/99","attributes":{"key":"r","data":{"base64":"\#(bytes)"}}}"#
+    var options = Self.skipping
+    options.baseDirectory = "/proc"
+    let result = try load([right] + broken + [Self.list(30)], options)
+    #expect(result.skippedLineCount == 20)
+    #expect(result.skipped.allSatisfy { $0.error.kind == .invalidFile && $0.isWholeObject })
+    #expect(Set(result.ids.keys) == ["List/99", "List/30"])
+    #expect(try store.blobCounts().complete == 1)
+  }
+
+  // MARK: Batches, and errors of the whole load
+
+  @Test("batches: each is repeated by itself, and a link to a later batch is left out")
+  func batches() throws {
+    var options = Self.skipping
+    options.batch = 2
+    let lines = [
+      Self.list(1), #"{"id":"List/2"}"#,
+      Self.list(3, #""relationships":{"watchers":["Task/1","Task/2"]}"#), Self.task(1, "List/1"),
+      // Named before, and not skipped for that.
+      Self.task(2, "List/1"), Self.list(2),
+      Self.task(3, "List/1"), Self.task(4, "List/3"),
+      "{", Self.task(5, "List/2"),
+    ]
+    let result = try load(lines, options)
+    #expect(Set(result.ids.keys) == ["List/1", "List/3", "Task/1", "Task/2", "Task/4"])
+    #expect(
+      result.skipped.map { "\($0.error.line ?? 0) \($0.error.kindName)" } == [
+        "2 requiredValueMissing", "3 danglingID", "6 duplicateID", "7 tooManyMembers", "9 unreadableLine",
+        "10 requiredRelationshipMissing",
+      ])
+    #expect(result.counts == ["List": 2, "Task": 3])
+    #expect(try store.info().objectCount == 5)
+  }
+
+  @Test("a wrong header, UTF-16 and errors of the source fail the load")
+  func wholeText() throws {
+    var strict = Self.skipping
+    strict.isStrict = true
+    let header = #"{"kvclone":1,"modelHash":"00"}"#
+    for (text, options) in [
+      (header + "\n" + Self.list(1), strict), (Self.list(1), strict),
+      (#"{"kvclone":2}"# + "\n" + Self.list(1), Self.skipping), ("\u{0}{" + "\n" + Self.list(1), Self.skipping),
+    ] {
+      #expect(throws: TransferError.self) { try store.load(options, from: Self.source(text)) }
+    }
+    struct SourceError: Error {}
+    var calls = 0
+    #expect(throws: SourceError.self) {
+      try store.load(Self.skipping) { buffer in
+        calls += 1
+        if calls > 1 { throw SourceError() }
+        buffer += Array(Self.list(1).utf8)
+        return true
+      }
+    }
+    var options = StoreOptions()
+    options.maximumObjectCount = 2
+    try test.reopen(options: options)
+    #expect(throws: (any Error).self) { try load((1...3).map { Self.list($0) } + ["{"]) }
+    #expect(try store.info().objectCount == 0)
+    try checked(store)
+  }
+
+  @Test("a text without broken lines loads the same store with and without the option", arguments: [nil, 1, 7])
+  func clean(_ batch: Int?) throws {
+    var lines: [String] = []
+    for number in 1...60 {
+      lines.append(Self.list(number))
+      lines.append(Self.task(number, "List/\(number)"))
+      lines.append(
+        #"{"id":"Head/\#(number)","relationships":{"list":"List/\#(number)"}}"#)
+    }
+    let second = try TestStore(Self.model)
+    var options = Self.skipping
+    options.batch = batch
+    let skipping = try load(lines, options)
+    options.skipsBroken = false
+    let plain = try second.store.load(options, from: Self.source(lines.joined(separator: "\n")))
+    #expect(skipping == plain && skipping.objectCount == 180 && skipping.skipped.isEmpty)
+    #expect(try dump(store) == dump(second.store))
+    #expect(try store.info().commit == second.store.info().commit)
+  }
+}
+
+/// Numbers of lines that a load has reported.
+private final class SharedLines: @unchecked Sendable {
+  private let lock = NSLock()
+  private var all: [Int] = []
+
+  var lines: [Int] { lock.withLock { all } }
+
+  func add(_ lines: Int) { lock.withLock { all.append(lines) } }
+}
