@@ -1,7 +1,7 @@
 import Foundation
-package import KVCloneCore
+import KVCloneCore
 import KVCloneLMDB
-package import KVCloneModel
+import KVCloneModel
 
 /// One load: reads lines, inserts objects, and links them when a batch is complete.
 ///
@@ -305,26 +305,9 @@ extension LoadSession {
       }
       if isShared { return }
     }
-    try transaction.setFile(id, file, below: options.baseDirectory)
+    try file.set(id, in: &transaction, below: options.baseDirectory)
     if let place, case .blob(let blob)? = try transaction.value(id, file.path) {
       blobs.note(blob.id, at: place, line: lineNumber)
-    }
-  }
-}
-
-extension WriteTransaction {
-  /// Sets an attribute to the bytes of a file; they pass through in pieces.
-  package mutating func setFile(_ id: ObjectID, _ value: AttributeJSON.FileValue, below directory: String) throws {
-    do {
-      let file = try TransferFiles(directory: directory).open(value.file)
-      if let expected = value.size, expected != file.byteCount {
-        throw TransferError(.invalidFile, "the file has \(file.byteCount) bytes instead of \(expected)")
-      }
-      try setData(id, value.path) { writer in
-        try TransferFiles.read(file) { try writer.append($0) }
-      }
-    } catch let error as TransferError {
-      throw TransferError(error.kind, "\(value.path): \(error.reason)", property: value.path)
     }
   }
 }

@@ -1,5 +1,4 @@
-public import KVCloneCore
-import KVCloneModel
+import KVCloneCore
 import KVCloneRecords
 
 /// The result of a repair.
@@ -14,34 +13,28 @@ public struct RepairReport: Sendable, Hashable {
   public let commit: UInt64?
 }
 
-extension ObjectStore {
-  /// Rebuilds corrupted derived data: index entries, back references, reference counts of blobs and derived attributes.
-  ///
-  /// Objects are read and stay unchanged. The repair first checks the store with all bytes of blobs. If it finds any
-  /// other issue, nothing is changed; see ``IntegrityIssue/isDerived``. The repair is one write transaction, followed
-  /// by another check.
-  ///
-  /// - Parameter isDryRun: whether to report only if the repair would succeed, without changes.
-  /// - Returns: the issues before and after the repair.
-  /// - Throws: `corrupted` if other data is corrupted (restore a backup, or use
-  ///   ``salvage(from:to:options:progress:cancellation:)-(_,_,_,_,Cancellation?)``); `readOnly`; the errors of a write
-  ///   transaction. Nothing is changed if it throws.
-  @available(*, noasync, message: "call it on a separate thread")
-  @discardableResult
-  public func repair(isDryRun: Bool = false) throws(StoreError) -> RepairReport {
-    if options.isReadOnly, !isDryRun {
-      throw StoreError(.readOnly, "the store at \(path) was opened read-only; open it for writing")
+/// Rebuilds derived data of a store.
+struct StoreRepair {
+  private let store: ObjectStore
+
+  init(_ store: ObjectStore) {
+    self.store = store
+  }
+
+  func repair(isDryRun: Bool) throws(StoreError) -> RepairReport {
+    if store.options.isReadOnly, !isDryRun {
+      throw StoreError(.readOnly, "the store at \(store.path) was opened read-only; open it for writing")
     }
-    let before = try check(CheckOptions(readData: true, maximumIssues: .max))
+    let before = try StoreCheck(store).check(CheckOptions(readData: true, maximumIssues: .max))
     guard !before.isClean else {
       return RepairReport(before: before, after: before, indexEntryCount: 0, commit: nil)
     }
-    try Self.requireRepairable(before, path)
+    try Self.requireRepairable(before, store.path)
     let parts = RepairParts(before)
-    try parts.requirePossible(try readSession(), path)
+    try parts.requirePossible(try store.readSession(), store.path)
     if isDryRun { return RepairReport(before: before, after: before, indexEntryCount: 0, commit: nil) }
     let done = try onceMoreIfMapFull { () throws(StoreError) in try repair(parts) }
-    let after = try check(CheckOptions(readData: true))
+    let after = try StoreCheck(store).check(CheckOptions(readData: true))
     return RepairReport(before: before, after: after, indexEntryCount: done.entries, commit: done.commit)
   }
 
@@ -65,17 +58,19 @@ extension ObjectStore {
   }
 
   private func repair(_ parts: RepairParts) throws(StoreError) -> (entries: Int, commit: UInt64) {
+    let schema = store.schema
     // Without what saves previous states: a snapshot shows what is repaired as it is now, unless it changed since.
-    let storage = StorageTransaction(try engine.beginWrite(label: "repair", timeout: options.busyTimeout))
+    let storage = StorageTransaction(try store.engine.beginWrite(label: "repair", timeout: store.options.busyTimeout))
     guard try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata) else {
       throw StoreError(
-        .incompatibleModel, "another process migrated the store at \(path) to another model version; open it again")
+        .incompatibleModel,
+        "another process migrated the store at \(store.path) to another model version; open it again")
     }
     let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter) + 1
-    let context = StoreContext(uuid: uuid, serialFloor: serialFloor, engine: engine)
+    let context = StoreContext(uuid: store.uuid, serialFloor: store.serialFloor, engine: store.engine)
     var session = context.session(storage, schema, commit: commit)
     // Somebody may have made one since it was looked at.
-    try parts.requirePossible(session, path)
+    try parts.requirePossible(session, store.path)
     var entries = 0
     try DerivedDataRepair.own(&session) { (repair) throws(StoreError) in
       if parts.referrers { try repair.rebuildReferrers() }
@@ -88,14 +83,14 @@ extension ObjectStore {
     if parts.derived {
       // These do change objects.
       try session.storage.record(schema, commit: commit)
-      try session.beginHistory(author: options.author)
+      try session.beginHistory(author: store.options.author)
       try session.noteAllDerived(includesTimes: false)
       try session.refreshDerived()
       try session.writeHistory()
     }
     try session.writeCounters()
     try session.commitStorage()
-    commitSignal.noteCommit()
+    store.commitSignal.noteCommit()
     return (entries, commit)
   }
 }

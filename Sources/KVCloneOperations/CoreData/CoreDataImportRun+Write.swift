@@ -1,101 +1,32 @@
 import Foundation
 import KVClone
-public import KVCloneCore
+import KVCloneCore
 import KVCloneCoreData
 import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-extension ObjectStore {
-  /// Imports a Core Data SQLite store into a new store: its model, objects, attributes and relationships, and external
-  /// binary files.
-  ///
-  /// The database is only read. It is not locked, changed or executed, and its bytes are untrusted. Quit the app first,
-  /// or copy the file with its `-wal`. If the database changes during the import, the import fails. The new store
-  /// appears at `path` only when it is complete.
-  ///
-  /// **Ids.** An object keeps its key: the row of `ZNOTE` with `Z_PK` 12 becomes `Note/12`. Replace `x-coredata` by
-  /// `x-kvclone` in a URI to find the object: `x-coredata://…/Note/p12` becomes `x-kvclone://…/Note/p12`.
-  ///
-  /// **Omissions.** The change history and the CloudKit mirror are not imported (``CoreDataImportReport/omissions``).
-  /// Derived attributes are recomputed.
-  ///
-  /// Memory use is constant except for 1 bit per object: a page cache of 2 MiB, and a temporary file for the links.
+extension CoreDataImportRun {
+  /// Imports a database into a new store.
   ///
   /// - Parameters:
-  ///   - source: the path of the `.sqlite` file. Its `-wal` and its `.NAME_SUPPORT` folder are expected in the same
-  ///     directory.
-  ///   - path: the directory to create. Its parent must exist, and nothing may exist at the path.
-  ///   - options: the model, and the treatment of broken rows.
-  ///   - progress: receives progress on the thread that runs the import.
-  ///   - cancellation: cancels the import from another thread.
-  /// - Returns: the numbers of imported, skipped and omitted items.
-  /// - Throws: ``CoreDataImportError``; ``StoreError``: `storeExists`, `invalidModel`, `diskFull`, `cancelled`, `io`.
-  ///   No partial output remains.
-  @available(*, noasync, message: "use the asynchronous form")
-  @discardableResult
-  public static func importCoreData(
-    from source: String, to path: String, options: CoreDataImportOptions = CoreDataImportOptions(),
-    progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation? = nil
-  ) throws -> CoreDataImportReport {
-    try runImport(source, path, options, progress, cancellation)
-  }
-
-  /// Imports a Core Data SQLite store from asynchronous code, on a separate thread.
-  ///
-  /// Cancelling the task ends the import with `cancelled` and removes partial output.
-  @discardableResult
-  public static func importCoreData(
-    from source: String, to path: String, options: CoreDataImportOptions = CoreDataImportOptions(),
-    progress: (@Sendable (OperationProgress) -> Void)? = nil,
-    cancellation: Cancellation = Cancellation()
-  ) async throws -> CoreDataImportReport {
-    try await cancellation.onOwnThread { try runImport(source, path, options, progress, cancellation) }
-  }
-
-  /// Returns what an import would import, skip and omit, and all errors.
-  ///
-  /// The plan runs the import into a temporary store, which is then removed. If the plan skips nothing, the import
-  /// succeeds. It needs the disk space of the import. With a `path`, the temporary store is in the same directory, so
-  /// the plan also checks the path, its parent and the disk space. Without a path, it is in the directory for temporary
-  /// files.
-  ///
-  /// - Parameters:
-  ///   - source: the path of the SQLite database.
-  ///   - path: the directory that the import would create; nil if it is unknown.
-  ///   - options: the options of the import.
-  ///   - progress: receives the phase and the number of completed rows.
-  ///   - cancellation: cancels the plan from another thread.
-  /// - Returns: the report that the import would return.
-  /// - Throws: the error that the import would throw for the first broken row or object. With
-  ///   ``CoreDataImportOptions/skipsBroken``, the report lists these errors instead.
-  @available(*, noasync, message: "call it on a separate thread")
-  public static func planCoreDataImport(
-    from source: String, to path: String? = nil, options: CoreDataImportOptions = CoreDataImportOptions(),
-    progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation? = nil
-  ) throws -> CoreDataImportReport {
-    let place = path ?? FileManager.default.temporaryDirectory.path + "/kvclone-import-\(UUID().uuidString)"
-    return try runImport(source, place, options, progress, cancellation, isPlan: true)
-  }
-
-  /// Whether the caller, or the task that the caller runs in, does not want it any more.
-  private static func isCancelled(_ cancellation: Cancellation?) -> @Sendable () -> Bool {
-    { cancellation?.isCancelled == true || Task.isCancelled }
-  }
-
-  private static func runImport(
-    _ source: String, _ path: String, _ options: CoreDataImportOptions,
+  ///   - target: the directory to create; nil for a plan without one.
+  ///   - isPlan: whether the new store is removed again.
+  static func run(
+    _ source: String, _ target: String?, _ options: CoreDataImportOptions,
     _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?, isPlan: Bool = false
   ) throws -> CoreDataImportReport {
+    let path = target ?? FileManager.default.temporaryDirectory.path + "/kvclone-import-\(UUID().uuidString)"
     // Before the long reading, and again when the copy begins.
     try storeErrors { () throws(LMDBError) in try OutputPath.requireNew(path) }
-    let isCancelled = Self.isCancelled(cancellation)
+    // The task is that of the caller.
+    let isCancelled: @Sendable () -> Bool = { cancellation?.isCancelled == true || Task.isCancelled }
     progress?(OperationProgress(phase: .opening, completed: 0, total: nil))
     let opened = try CoreDataImportSource(source, options, isCancelled)
     let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: .offUnlessMirrored) }
     let run = CoreDataImportRun(opened, options, scratch: copy.directory, progress, isCancelled)
     do {
-      try fill(copy, path, run)
+      try run.fill(copy, path)
       try opened.requireUnchanged()
     } catch {
       throw opened.translated(error)
@@ -112,8 +43,8 @@ extension ObjectStore {
     return run.report
   }
 
-  private static func fill(_ copy: borrowing StoreCopy, _ path: String, _ run: CoreDataImportRun) throws {
-    let catalog = try StoreCatalog(new: run.layout.model)
+  private func fill(_ copy: borrowing StoreCopy, _ path: String) throws {
+    let catalog = try StoreCatalog(new: layout.model)
     let environment = try storeErrors { () throws(LMDBError) in
       try copy.openEnvironment(tables: catalog.tableCodes.compactMap(\.name))
     }
@@ -125,28 +56,26 @@ extension ObjectStore {
       try storage.put(metadata, key.span.bytes, value.span.bytes)
     }
     try storage.commit()
-    let store = try assemble(engine, path: path, model: nil, options: StoreOptions())
+    let store = try ObjectStore.assemble(engine, path: path, model: nil, options: StoreOptions())
     defer { store.close() }
-    run.beginPass()
+    beginPass()
     do {
       try store.write(label: "import") { transaction in
         transaction.operation = "import"
-        try run.write(&transaction)
-        try run.tell(.commit)
-        if run.options.skipsBroken {
+        try write(&transaction)
+        try tell(.commit)
+        if options.skipsBroken {
           try transaction.change { (session: inout Session) throws -> Void in
-            try BrokenObjectKeeper.own(&session) { (keeper) throws -> Void in try keeper.keep(run.noteKept) }
+            try BrokenObjectKeeper.own(&session) { (keeper) throws -> Void in try keeper.keep(noteKept) }
           }
         }
       }
     } catch let error as ValidationError {
       guard let first = error.issues.first else { throw error }
-      throw CoreDataImportRun.refusal(first)
+      throw Self.refusal(first)
     }
   }
-}
 
-extension CoreDataImportRun {
   /// Notes what an object has that is kept in files or as a blob.
   func count(_ row: CoreDataRow, _ scan: SQLiteScan) throws {
     for case let value? in row.values.values {
@@ -186,7 +115,7 @@ extension CoreDataImportRun {
       }
       for hierarchy in layout.hierarchies where hierarchy.maximumKey > 0 {
         let key = UInt64(min(hierarchy.maximumKey, CoreDataRows.maximumKey))
-        try transaction.pointee.raiseSerials(of: hierarchy.root, above: key)
+        try raiseSerials(of: hierarchy.root, above: key, &transaction.pointee)
       }
     }
   }
@@ -194,7 +123,7 @@ extension CoreDataImportRun {
   private func insert(_ row: CoreDataRow, _ scan: SQLiteScan, _ transaction: inout WriteTransaction) throws {
     var property: String?
     do {
-      let id = try transaction.restore(row.entity.name, serial: UInt64(row.key), row.values)
+      let id = try restore(row, &transaction)
       for (attribute, stream) in row.streams {
         property = attribute
         try transaction.setData(id, attribute) { writer in
@@ -237,23 +166,21 @@ extension CoreDataImportRun {
       object: row.name,
       kindName: error.kindName)
   }
-}
 
-extension WriteTransaction {
   /// Makes an object that had its id before; ids of one root entity come in ascending order. No hook is called.
-  mutating func restore(
-    _ entity: String, serial: UInt64, _ attributes: [String: AttributeValue?]
-  ) throws(StoreError) -> ObjectID {
-    try changeObjects(settles: false) { (session) throws(StoreError) in
-      let compiled = try session.schema.entity(entity)
-      session.changes.nextSerials[compiled.rootCode] = serial
-      return try session.insert(compiled, attributes, [:])
+  private func restore(_ row: CoreDataRow, _ transaction: inout WriteTransaction) throws(StoreError) -> ObjectID {
+    try transaction.changeObjects(settles: false) { (session) throws(StoreError) in
+      let compiled = try session.schema.entity(row.entity.name)
+      session.changes.nextSerials[compiled.rootCode] = UInt64(row.key)
+      return try session.insert(compiled, row.values, [:])
     }
   }
 
   /// Has new objects get serials above one that was given out before.
-  mutating func raiseSerials(of entity: String, above serial: UInt64) throws(StoreError) {
-    try changeObjects { (session) throws(StoreError) in
+  private func raiseSerials(
+    of entity: String, above serial: UInt64, _ transaction: inout WriteTransaction
+  ) throws(StoreError) {
+    try transaction.changeObjects { (session) throws(StoreError) in
       let code = try session.schema.entity(entity).rootCode
       session.changes.nextSerials[code] = max(session.changes.nextSerials[code] ?? 1, serial + 1)
     }
