@@ -186,6 +186,6 @@ extension Snapshot {
     to path: String, progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws(StoreError) -> ExportResult {
     let run = ExportRun(path, progress, cancellation)
-    return try run.export(ReadTransaction(try store.snapshotSession(info.name, epoch: info.epoch)))
+    return try run.export(ReadTransaction(try session()))
   }
 }

@@ -56,7 +56,7 @@ extension CoreDataImportRun {
       try storage.put(metadata, key.span.bytes, value.span.bytes)
     }
     try storage.commit()
-    let store = try ObjectStore.assemble(engine, path: path, model: nil, options: StoreOptions())
+    let store = try StoreOpening.assemble(engine, path: path, model: nil, options: StoreOptions())
     defer { store.close() }
     beginPass()
     do {

@@ -33,7 +33,7 @@ package struct ReaderListing: Sendable {
     let readers = try engine.readers() ?? []
     writer = engine.writer()
     do throws(StoreError) {
-      let store = try ObjectStore.assemble(engine, path: path, model: nil, options: options)
+      let store = try StoreOpening.assemble(engine, path: path, model: nil, options: options)
       self.readers = try Self.describe(readers, store)
     } catch {
       // Who has all the places is what one wants to know then.
@@ -44,7 +44,8 @@ package struct ReaderListing: Sendable {
 
   /// The readers of an open store.
   static func readers(of store: ObjectStore) throws(StoreError) -> [ActiveReader] {
-    if !store.pinned.isForked { store.pinned.endExpired() }
+    let pinned = PinnedSnapshots.of(store)
+    if !pinned.isForked { pinned.endExpired() }
     guard let readers = try store.engine.readers() else { return try pinnedReaders(store) }
     return try describe(readers, store)
   }
@@ -79,7 +80,7 @@ package struct ReaderListing: Sendable {
 
   /// Of an engine that knows of no readers: what is pinned.
   private static func pinnedReaders(_ store: ObjectStore) throws(StoreError) -> [ActiveReader] {
-    let readers = store.pinned.alive
+    let readers = PinnedSnapshots.of(store).alive
     if readers.isEmpty { return [] }
     let last = try store.readSession().counter(MetadataKey.commitCounter)
     let process = ProcessNames.ownID

@@ -206,11 +206,11 @@ final class DamagedFile {
   @Test func aFileThatCannotBeVerifiedIsRefused() throws {
     let file = try DamagedFile()
     try file.write(file.sound)
-    try ObjectStore.verifyPages(at: file.path)
+    try PageVerification.verify(at: file.path)
     try FileManager.default.moveItem(atPath: file.path + "/data.mdb", toPath: file.path + "/elsewhere")
     try FileManager.default.createSymbolicLink(
       atPath: file.path + "/data.mdb", withDestinationPath: file.path + "/elsewhere")
-    let error = #expect(throws: StoreError.self) { try ObjectStore.verifyPages(at: file.path) }
+    let error = #expect(throws: StoreError.self) { try PageVerification.verify(at: file.path) }
     #expect(error?.message.contains("symbolic link") == true, "\(error as Any)")
   }
 

@@ -16,6 +16,9 @@ struct CloneCall: Sendable {
     destination = store
   }
 
+  /// How fast clones of the destination have been written lately.
+  private var pace: ClonePace { destination.schema.attachments.value(of: ClonePace.self) }
+
   // MARK: Cloning
 
   func run() throws -> CloneResult { try run(CloneMonitor(progress: options.progress)) }
@@ -125,7 +128,7 @@ struct CloneCall: Sendable {
     }
     var result: CloneResult
     do {
-      result = try transaction.write(context, from: origin, reader, roots, attempt.key, start)
+      result = try origin.write(context, reader, roots, attempt.key, start, in: &transaction)
       try cancellation.check(.commit, 0, of: result.objectCount)
     } catch {
       // The hook may have shown ids to its caller: they are not given out again.
@@ -137,7 +140,7 @@ struct CloneCall: Sendable {
     let committed = ContinuousClock.now
     // A plan that was made under the lock, and what a hook did, say nothing about the next clone.
     if planned != nil, options.didClone == nil, reasons == nil {
-      destination.clonePace.note(result, writing: written - locked, commit: committed - written)
+      pace.note(result, writing: written - locked, commit: committed - written)
     }
     cancellation.report(.commit, result.objectCount, of: result.objectCount)
     result.duration = committed - start
@@ -168,7 +171,7 @@ struct CloneCall: Sendable {
       }
     }
     var plan = survey.plan
-    if !plan.isRepeated { plan.estimatedLockDuration = destination.clonePace.lockDuration(of: plan) }
+    if !plan.isRepeated { plan.estimatedLockDuration = pace.lockDuration(of: plan) }
     return plan
   }
 

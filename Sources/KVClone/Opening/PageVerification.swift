@@ -2,11 +2,11 @@ import KVCloneCore
 import KVCloneLMDB
 
 /// The walk over the pages before a file is trusted. LMDB believes every byte of what it maps.
-extension ObjectStore {
+enum PageVerification {
   /// Walks over the file at `path`, if there is one; opening finds out about the rest.
   ///
   /// - Throws: `damaged`, `busy`, `alreadyOpen`, and what keeps the file from being read: nobody maps what was to be verified, and was not.
-  static func verifyPages(at path: String) throws(StoreError) {
+  static func verify(at path: String) throws(StoreError) {
     for timeout: Duration in [.zero, .seconds(1), .seconds(5)] {
       guard let file = try storeErrors({ () throws(LMDBError) in try file(at: path, timeout) }) else { return }
       let map = try storeErrors { () throws(LMDBError) in try file.walk() }
@@ -28,7 +28,7 @@ extension ObjectStore {
   /// Walks over the file of an environment that nothing was read from yet.
   ///
   /// - Throws: `damaged`.
-  static func verifyPages(of environment: LMDBEnvironment, path: String) throws(StoreError) {
+  static func verify(of environment: LMDBEnvironment, path: String) throws(StoreError) {
     let map = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment).walk() }
     try refuseDamage(map, path)
   }

@@ -3,29 +3,19 @@
 #else
   import Foundation
 #endif
-public import KVCloneCore
+package import KVCloneCore
 import KVCloneLMDB
-public import KVCloneModel
+package import KVCloneModel
 import KVCloneRecords
 
-extension ObjectStore {
+/// Creates, opens and migrates the directory of a store, and assembles the store from its parts.
+package enum StoreOpening {
   /// Prepares the process for a faster first opening of a store. Call it before the program has a second thread.
   package static func prepareProcess() { LMDBLibrary.prepareProcess() }
 
-  /// Creates a store: a directory with mode 0700.
-  ///
-  /// The directory is complete and synced before it gets its name. If creation fails, no directory is left at `path`.
-  ///
-  /// - Parameters:
-  ///   - path: the directory of the new store. Its parent directory must exist.
-  ///   - model: the model. It is stored in the file.
-  ///   - options: the options to open the new store with.
-  /// - Returns: the new store, open.
-  /// - Throws: `storeExists`; `invalidModel` with the rules that the model breaks; `invalidDestination`, and errors of
-  ///   the file system.
-  public static func create(at path: String, model: ManagedObjectModel, options: StoreOptions = StoreOptions())
-    throws(StoreError) -> ObjectStore
-  {
+  static func create(
+    at path: String, model: ManagedObjectModel, _ options: StoreOptions
+  ) throws(StoreError) -> ObjectStore {
     let warnings: [ModelWarning]
     do {
       warnings = try model.validate()
@@ -52,28 +42,15 @@ extension ObjectStore {
     return try adopt(environment, path: path, model: nil, options: options)
   }
 
-  /// Opens a store, or creates it if it does not exist and a model is given.
-  ///
-  /// - Parameters:
-  ///   - path: the directory of the store.
-  ///   - model: the expected model. With nil, the store is opened with the model that it contains, and a missing store
-  ///     is an error. With a model, a missing store is created, and an existing one must contain a model with the same
-  ///     hash. Parts that the hash excludes (userInfo, defaults, bounds, the order of declarations) are taken from this
-  ///     model and stored. A store with another model version is migrated if ``StoreOptions/automaticMigration`` is
-  ///     set.
-  ///   - options: the options to open the store with.
-  /// - Returns: the open store.
-  /// - Throws: `storeNotFound`, `incompatibleModel`, `newerFormat`, `olderFormat`, `invalidStore`, `alreadyOpen`,
-  ///   `corrupted`, `busy` if a writer blocks a model change or migration, and errors of the file system.
-  public static func open(at path: String, model: ManagedObjectModel? = nil, options: StoreOptions = StoreOptions())
-    throws(StoreError) -> ObjectStore
-  {
-    if options.verifiesPagesAtOpen { try verifyPages(at: path) }
+  static func open(
+    at path: String, model: ManagedObjectModel?, _ options: StoreOptions
+  ) throws(StoreError) -> ObjectStore {
+    if options.verifiesPagesAtOpen { try PageVerification.verify(at: path) }
     let environment: LMDBEnvironment
     do throws(LMDBError) {
       environment = try LMDBEnvironment.open(at: path, options: options.lmdb)
     } catch {
-      if case .storeNotFound = error, let model { return try create(at: path, model: model, options: options) }
+      if case .storeNotFound = error, let model { return try create(at: path, model: model, options) }
       throw StoreError(error)
     }
     return try adopt(environment, path: path, model: model, options: options)
@@ -84,8 +61,9 @@ extension ObjectStore {
     _ environment: LMDBEnvironment, path: String, model: ManagedObjectModel?, options: StoreOptions
   ) throws(StoreError) -> ObjectStore {
     do throws(StoreError) {
-      if environment.isShorterThanLastPage { try verifyPages(of: environment, path: path) }
-      let store = try read(environment, path: path, model: model, options: options)
+      if environment.isShorterThanLastPage { try PageVerification.verify(of: environment, path: path) }
+      logFindings(environment, options)
+      let store = try assemble(LMDBEngine(environment), path: path, model: model, options: options)
       store.sweepStaged()
       try store.buildDerivedValues()
       return store
@@ -93,13 +71,6 @@ extension ObjectStore {
       environment.close()
       throw error
     }
-  }
-
-  private static func read(
-    _ environment: LMDBEnvironment, path: String, model: ManagedObjectModel?, options: StoreOptions
-  ) throws(StoreError) -> ObjectStore {
-    logFindings(environment, options)
-    return try assemble(LMDBEngine(environment), path: path, model: model, options: options)
   }
 
   /// Assembles a store from an engine of any kind.
@@ -120,14 +91,14 @@ extension ObjectStore {
       guard let migration = options.automaticMigration, !options.isReadOnly else {
         throw incompatible(catalog.model, model, path)
       }
-      _ = try migrate(engine, path: path, to: model, migration, options)
+      _ = try StoreMigrator.migrate(engine, path: path, to: model, migration, options)
       catalog = try StoreCatalog(StorageTransaction(try engine.beginRead()), metadata)
     }
     let stored = catalog
     if let model, model != catalog.model { catalog = try catalog.adopting(model) }
     let tables = try SchemaTables.open(engine, metadata, catalog)
     if !options.isReadOnly {
-      catalog = try update(catalog, replacing: stored, engine, tables, format, options)
+      catalog = try ObjectStore.update(catalog, replacing: stored, engine, tables, format, options)
     }
     let schema = try Schema(catalog, tables: tables, transformers: options.transformers)
     // Errors so far named the path that was given; the store's own outlives a change of the working directory.
@@ -178,5 +149,34 @@ extension ObjectStore {
       logger.warning(
         "opened read-only without a lock file; safe only while no process writes the file through another mount")
     }
+  }
+
+  // MARK: Migrating
+
+  /// Plans the migration of a store that is not open.
+  static func planMigration(
+    at path: String, to model: ManagedObjectModel, _ migration: MigrationOptions, _ options: StoreOptions,
+    _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?
+  ) throws(StoreError) -> MigrationPlan {
+    let dryRun = MigrationDryRun()
+    let report = try migrate(at: path, to: model, migration, options, progress, cancellation, dryRun: dryRun)
+    return dryRun.plan(report)
+  }
+
+  /// Migrates a store that is not open, whatever its model is.
+  static func migrate(
+    at path: String, to model: ManagedObjectModel, _ migration: MigrationOptions, _ options: StoreOptions,
+    _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?,
+    dryRun: MigrationDryRun? = nil
+  ) throws(StoreError) -> MigrationReport {
+    var options = options
+    options.isReadOnly = false
+    if options.verifiesPagesAtOpen { try PageVerification.verify(at: path) }
+    let environment = try storeErrors { () throws(LMDBError) in
+      try LMDBEnvironment.open(at: path, options: options.lmdb)
+    }
+    defer { environment.close() }
+    return try StoreMigrator.migrate(
+      LMDBEngine(environment), path: path, to: model, migration, options, progress, cancellation, dryRun: dryRun)
   }
 }

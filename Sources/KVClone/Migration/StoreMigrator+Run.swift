@@ -1,10 +1,8 @@
 import KVCloneCore
-import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// Migrates stores to another version of the model, in one write transaction.
-extension ObjectStore {
+extension StoreMigrator {
   /// Migrates a store that any engine holds.
   static func migrate(
     _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
@@ -12,7 +10,7 @@ extension ObjectStore {
     _ cancellation: Cancellation? = nil, dryRun: MigrationDryRun? = nil
   ) throws(StoreError) -> MigrationReport {
     try onceMoreIfMapFull { () throws(StoreError) in
-      for _ in 0..<Self.attempts {
+      for _ in 0..<attempts {
         let run = MigrationRun(progress, cancellation, dryRun: dryRun)
         if let report = try runMigration(engine, path: path, to: model, migration, options, run) { return report }
       }

@@ -1,9 +1,44 @@
 public import KVCloneCore
-import KVCloneLMDB
 public import KVCloneModel
 
-/// Migrating stores that are not open.
+/// Creates, opens and migrates stores.
 extension ObjectStore {
+  /// Creates a store: a directory with mode 0700.
+  ///
+  /// The directory is complete and synced before it gets its name. If creation fails, no directory is left at `path`.
+  ///
+  /// - Parameters:
+  ///   - path: the directory of the new store. Its parent directory must exist.
+  ///   - model: the model. It is stored in the file.
+  ///   - options: the options to open the new store with.
+  /// - Returns: the new store, open.
+  /// - Throws: `storeExists`; `invalidModel` with the rules that the model breaks; `invalidDestination`, and errors of
+  ///   the file system.
+  public static func create(at path: String, model: ManagedObjectModel, options: StoreOptions = StoreOptions())
+    throws(StoreError) -> ObjectStore
+  {
+    try StoreOpening.create(at: path, model: model, options)
+  }
+
+  /// Opens a store, or creates it if it does not exist and a model is given.
+  ///
+  /// - Parameters:
+  ///   - path: the directory of the store.
+  ///   - model: the expected model. With nil, the store is opened with the model that it contains, and a missing store
+  ///     is an error. With a model, a missing store is created, and an existing one must contain a model with the same
+  ///     hash. Parts that the hash excludes (userInfo, defaults, bounds, the order of declarations) are taken from this
+  ///     model and stored. A store with another model version is migrated if ``StoreOptions/automaticMigration`` is
+  ///     set.
+  ///   - options: the options to open the store with.
+  /// - Returns: the open store.
+  /// - Throws: `storeNotFound`, `incompatibleModel`, `newerFormat`, `olderFormat`, `invalidStore`, `alreadyOpen`,
+  ///   `corrupted`, `busy` if a writer blocks a model change or migration, and errors of the file system.
+  public static func open(at path: String, model: ManagedObjectModel? = nil, options: StoreOptions = StoreOptions())
+    throws(StoreError) -> ObjectStore
+  {
+    try StoreOpening.open(at: path, model: model, options)
+  }
+
   /// Returns whether a store has exactly this version of the model, so that it can be opened with it.
   ///
   /// - Throws: `storeNotFound`, `corrupted`, and the errors of opening the store.
@@ -36,11 +71,7 @@ extension ObjectStore {
     options: StoreOptions = StoreOptions(), progress: (@Sendable (OperationProgress) -> Void)? = nil,
     cancellation: Cancellation? = nil
   ) throws(StoreError) -> MigrationPlan {
-    let dryRun = MigrationDryRun()
-    let report = try withEngine(at: path, options) { (engine, options) throws(StoreError) in
-      try migrate(engine, path: path, to: model, migration, options, progress, cancellation, dryRun: dryRun)
-    }
-    return dryRun.plan(report)
+    try StoreOpening.planMigration(at: path, to: model, migration, options, progress, cancellation)
   }
 
   /// Migrates a store to another version of the model, in one write transaction. Keeps every object that the new
@@ -66,22 +97,6 @@ extension ObjectStore {
     options: StoreOptions = StoreOptions(), progress: (@Sendable (OperationProgress) -> Void)? = nil,
     cancellation: Cancellation? = nil
   ) throws(StoreError) -> MigrationReport {
-    try withEngine(at: path, options) { (engine, options) throws(StoreError) in
-      try migrate(engine, path: path, to: model, migration, options, progress, cancellation)
-    }
-  }
-
-  /// Opens a store's file for writing, whatever its model is.
-  private static func withEngine<R>(
-    at path: String, _ options: StoreOptions, _ body: (LMDBEngine, StoreOptions) throws(StoreError) -> R
-  ) throws(StoreError) -> R {
-    var options = options
-    options.isReadOnly = false
-    if options.verifiesPagesAtOpen { try verifyPages(at: path) }
-    let environment = try storeErrors { () throws(LMDBError) in
-      try LMDBEnvironment.open(at: path, options: options.lmdb)
-    }
-    defer { environment.close() }
-    return try body(LMDBEngine(environment), options)
+    try StoreOpening.migrate(at: path, to: model, migration, options, progress, cancellation)
   }
 }
