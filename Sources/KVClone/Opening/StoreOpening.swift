@@ -64,8 +64,8 @@ package enum StoreOpening {
       if environment.isShorterThanLastPage { try PageVerification.verify(of: environment, path: path) }
       logFindings(environment, options)
       let store = try assemble(LMDBEngine(environment), path: path, model: model, options: options)
-      store.sweepStaged()
-      try store.buildDerivedValues()
+      BlobStaging.sweep(store)
+      try DerivedRebuild.run(store)
       return store
     } catch {
       environment.close()
@@ -98,15 +98,17 @@ package enum StoreOpening {
     if let model, model != catalog.model { catalog = try catalog.adopting(model) }
     let tables = try SchemaTables.open(engine, metadata, catalog)
     if !options.isReadOnly {
-      catalog = try ObjectStore.update(catalog, replacing: stored, engine, tables, format, options)
+      catalog = try ModelAdoption.update(catalog, replacing: stored, engine, tables, format, options)
     }
     let schema = try Schema(catalog, tables: tables, transformers: options.transformers)
     // Errors so far named the path that was given; the store's own outlives a change of the working directory.
     let store = ObjectStore(
       path: engine.files?.directory ?? path, uuid: format.storeUUID, options: options,
       engine: engine, schema: schema,
-      formatVersion: format.version, pins: PinnedSnapshots(limit: options.pinnedSnapshotLimit))
-    if let tracksHistory = options.tracksHistory, !options.isReadOnly { try store.turnHistory(on: tracksHistory) }
+      formatVersion: format.version, resources: [PinnedSnapshots(limit: options.pinnedSnapshotLimit)])
+    if let tracksHistory = options.tracksHistory, !options.isReadOnly {
+      try StoreHistory(store).turn(on: tracksHistory)
+    }
     return store
   }
 

@@ -45,7 +45,7 @@ package final class PinnedSnapshots: StoreResource {
   }
 
   /// The pinned snapshots of a store.
-  package static func of(_ store: ObjectStore) -> PinnedSnapshots { unsafeDowncast(store.pins, to: Self.self) }
+  package static func of(_ store: ObjectStore) -> PinnedSnapshots { store.resource(Self.self) }
 
   deinit {
     if isForked { return }

@@ -28,7 +28,7 @@ struct CommitGroup: ~Copyable {
   init(_ store: ObjectStore) {
     self.store = store
     // A transaction that grows the file too much cannot go on after a rollback.
-    options = store.limits?.fileBytes == nil ? store.options.groupCommit : .off
+    options = store.context.limits?.fileBytes == nil ? store.options.groupCommit : .off
   }
 
   /// Runs `first` and writes that wait behind it, commits, and resumes their callers.

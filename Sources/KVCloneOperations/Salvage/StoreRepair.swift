@@ -67,7 +67,7 @@ struct StoreRepair {
         "another process migrated the store at \(store.path) to another model version; open it again")
     }
     let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter) + 1
-    let context = StoreContext(uuid: store.uuid, serialFloor: store.serialFloor, engine: store.engine)
+    let context = StoreContext(uuid: store.uuid, serialFloor: store.context.serialFloor, engine: store.engine)
     var session = context.session(storage, schema, commit: commit)
     // Somebody may have made one since it was looked at.
     try parts.requirePossible(session, store.path)

@@ -219,7 +219,7 @@ struct BlobStagingTests {
     // Chunks of one byte: what counts for a sweep is their number.
     try store.write { tx in
       try tx.changeObjects { (session) throws(StoreError) in
-        let stager = try store.stagers.claim(except: [])
+        let stager = try store.resource(Stagers.self).claim(except: [])
         let serial = try session.nextBlobSerial()
         let info = BlobInfo(
           state: .pending, stager: stager, chunkCount: 0, referenceCount: 0, byteCount: 0, digest: 0)
@@ -237,7 +237,7 @@ struct BlobStagingTests {
         session.changes.isEmpty = false
       }
     }
-    store.stagers.release(1)
+    store.resource(Stagers.self).release(1)
     _ = try store.stageBlob { writer in try writer.append(bytes(2000)) }
     #expect(try store.blobCounts() == BlobCounts(pending: 2, chunks: Session.sweepLimit + 11, staged: 2))
     try checked(store)

@@ -2,7 +2,7 @@ import KVCloneRecords
 import Synchronization
 
 /// Wakes those who wait for commits, of this process or others.
-package final class CommitSignal: Sendable {
+package final class CommitSignal: StoreResource {
   private struct State {
     /// Raised by every commit that was heard of.
     var generation: UInt64 = 0
@@ -31,7 +31,7 @@ package final class CommitSignal: Sendable {
   }
 
   /// Nothing more will happen.
-  func close() {
+  package func close() {
     // Whatever ends with the watcher ends outside of the lock.
     let (waiters, watcher) = state.withLock { state in
       state.isClosed = true

@@ -4,7 +4,7 @@ import Synchronization
 /// The uploads of one open store, each with a byte of the side file that it has locked.
 ///
 /// Bytes are taken, and tested, by whoever holds the store's write lock, so that no other process does the same meanwhile.
-final class Stagers: Sendable {
+final class Stagers: StoreResource {
   private struct State {
     var file: StagerLockFile?
     /// The bytes of this process's uploads. The kernel cannot tell them from free ones: they are locked by ourselves.
@@ -70,7 +70,7 @@ final class Stagers: Sendable {
   }
 
   /// Lets go of every byte; there are no more uploads.
-  func close() {
+  package func close() {
     state.withLock { state in
       state.isClosed = true
       state.own.removeAll()

@@ -5,8 +5,8 @@
 #endif
 package import KVCloneRecords
 
-/// Bringing a store's fetch indexes in line with its model, when it is opened for writing.
-extension ObjectStore {
+/// Brings a store's fetch indexes in line with its model, when it is opened for writing.
+package enum ModelAdoption {
   /// The store's catalog from now on: with its model, and fetch indexes as that has them.
   ///
   /// A damaged record stands in the way of a new index, and must not in the way of everything else: the store then goes on

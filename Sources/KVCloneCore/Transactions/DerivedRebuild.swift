@@ -3,36 +3,37 @@ import KVCloneRecords
 
 /// Stores whose derived attributes were never computed, or by other expressions: written by an older library, or opened with
 /// a model that differs in nothing else.
-extension ObjectStore {
+package enum DerivedRebuild {
   /// Computes all derived attributes of the store, where a look into its metadata says that they are not what its model says:
   /// in one write transaction, in memory that stays flat.
   ///
   /// A store that is opened read-only keeps the values that it has.
-  package func buildDerivedValues() throws(StoreError) {
+  package static func run(_ store: ObjectStore) throws(StoreError) {
+    let schema = store.schema
     guard let fingerprint = schema.derivations.fingerprint else { return }
     let wanted = Metadata.derivations(fingerprint)
-    let isTrue = try readSession().hasDerivedValues()
+    let isTrue = try store.readSession().hasDerivedValues()
     if isTrue { return }
-    if options.isReadOnly {
-      options.logger?.warning(
+    if store.options.isReadOnly {
+      store.options.logger?.warning(
         "derived attributes were not computed for this model version; open the store for writing once")
       return
     }
     do throws(StoreError) {
       try onceMoreIfMapFull { () throws(StoreError) in
-        var session = try writeSession(label: "derived attributes")
+        var session = try store.writeSession(label: "derived attributes")
         try session.noteAllDerived()
         try session.refreshDerived()
         try Metadata.put(&session.storage, schema.tables.metadata, MetadataKey.derivations, wanted)
         try session.writeHistory()
         try session.writeCounters()
         try session.storage.commit()
-        commitSignal.noteCommit()
+        store.commitSignal.noteCommit()
       }
     } catch {
       // Nothing that keeps a store from being opened, if only to make room in it, or to save what is left of it.
       guard [.corrupted, .busy, .diskFull, .mapFull].contains(error.kind) else { throw error }
-      options.logger?.warning(
+      store.options.logger?.warning(
         "derived attributes could not be computed; the next opening retries: \(error.kindName)")
     }
   }
