@@ -28,10 +28,8 @@ extension ObjectStore {
 
   /// Clones objects and their subgraphs from asynchronous code, on a thread of the store.
   ///
-  /// Cancelling the task ends the clone with `cancelled`, and nothing is written.
-  ///
-  /// - Returns: the clones of the roots, with counts, bytes and duration.
-  /// - Throws: ``CloneError``, ``ValidationError`` and ``StoreError``, as the synchronous form does.
+  /// Cancelling the task ends the clone with `cancelled`, and nothing is written. The result and other errors are those
+  /// of the synchronous form.
   @discardableResult
   public func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) async throws -> CloneResult {
     try await CloneCall(roots, options, to: self).runOnWriterThread()
@@ -231,10 +229,7 @@ extension ObjectStore {
     try await clone(object.objectID, options: options)
   }
 
-  /// Clones an object and its subgraph by the clone rules.
-  ///
-  /// - Returns: the id of the clone; of the first copy if ``CloneOptions/count`` is above 1.
-  /// - Throws: the errors of `clone(_:options:)`, with nothing written.
+  /// Clones the object with an id; otherwise like the form that takes the object.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone<Object>(_ id: TypedObjectID<Object>, options: CloneOptions = CloneOptions()) throws
@@ -272,10 +267,7 @@ extension ObjectStore {
     TypedCloneResult(try await clone(ids.map(\.objectID), options: options))
   }
 
-  /// Clones an object and its subgraph by the clone rules.
-  ///
-  /// - Returns: the id of the clone; of the first copy if ``CloneOptions/count`` is above 1.
-  /// - Throws: the errors of `clone(_:options:)`, with nothing written.
+  /// Clones the object with an id; otherwise like the form that takes the object.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone(_ id: ObjectID, options: CloneOptions = CloneOptions()) throws -> ObjectID {
@@ -339,22 +331,14 @@ extension ObjectStore {
     try planClone([object.objectID.objectID], options: options)
   }
 
-  /// Plans a clone of an object without writing anything (dry run).
-  ///
-  /// - Returns: the numbers of objects and bytes that the clone would create, share and affect, and every error that
-  ///   would fail it.
-  /// - Throws: the errors of ``planClone(_:options:)-([ObjectID],_)``.
+  /// Plans a clone of the object with an id; otherwise like the form that takes the object.
   public func planClone<Object>(_ id: TypedObjectID<Object>, options: CloneOptions = CloneOptions()) throws
     -> ClonePlan
   {
     try planClone([id.objectID], options: options)
   }
 
-  /// Plans a clone of several objects without writing anything (dry run).
-  ///
-  /// - Returns: the numbers of objects and bytes that the clone would create, share and affect, and every error that
-  ///   would fail it.
-  /// - Throws: the errors of ``planClone(_:options:)-([ObjectID],_)``.
+  /// Plans a clone of several objects; otherwise like the form that takes one object.
   public func planClone<Object>(_ ids: [TypedObjectID<Object>], options: CloneOptions = CloneOptions()) throws
     -> ClonePlan
   {

@@ -57,13 +57,9 @@ extension ObjectStore {
   /// migration, holds the write lock as long, and needs the disk space of the pages that it spills, which are truncated
   /// afterwards. Other processes can continue to read. A step that the models alone rule out is not run.
   ///
-  /// - Parameters:
-  ///   - path: the directory of the store. It must not be open in this process.
-  ///   - model: the target version of the model.
-  ///   - migration: options of the migration.
-  ///   - options: options for opening the store.
-  ///   - progress: receives progress on this thread.
-  ///   - cancellation: cancels the plan from another thread.
+  /// The store must not be open in this process. The parameters are those of
+  /// ``migrate(at:to:migration:options:progress:cancellation:)``.
+  ///
   /// - Throws: `invalidModel`, `invalidMapping`, `invalidStage`, `cancelled`, `busy`, and the errors of opening the
   ///   store. Errors of the migration itself are in ``MigrationPlan/errors``.
   public static func planMigration(

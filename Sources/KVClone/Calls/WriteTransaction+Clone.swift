@@ -84,10 +84,7 @@ extension WriteTransaction {
     try clone(object.objectID, options: options)
   }
 
-  /// Clones an object and its subgraph by the clone rules.
-  ///
-  /// - Returns: the id of the clone; of the first copy if ``CloneOptions/count`` is above 1.
-  /// - Throws: ``CloneError``, ``StoreError``. After an error, the transaction is abort-only (R1).
+  /// Clones the object with an id; otherwise like the form that takes the object.
   @discardableResult
   public mutating func clone<Object>(_ id: TypedObjectID<Object>, options: CloneOptions = CloneOptions()) throws
     -> TypedObjectID<Object>
@@ -117,10 +114,7 @@ extension WriteTransaction {
     TypedObjectID(try clone([id.objectID], from: snapshot, options: options).root)
   }
 
-  /// Clones an object and its subgraph by the rules of the model.
-  ///
-  /// - Returns: the id of the clone; with ``CloneOptions/count`` above 1, of the first one.
-  /// - Throws: ``CloneError``; the transaction is abort-only after it (R1).
+  /// Clones the object with an id; otherwise like the form that takes the object.
   @discardableResult
   public mutating func clone(_ id: ObjectID, options: CloneOptions = CloneOptions()) throws -> ObjectID {
     try clone([id], options: options).root

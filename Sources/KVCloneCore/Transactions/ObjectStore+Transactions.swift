@@ -104,11 +104,8 @@ extension ObjectStore {
 
   /// Uploads a blob from an asynchronous sequence, like the synchronous form.
   ///
-  /// - Parameters:
-  ///   - source: chunks of any length, as `Data` or arrays of bytes.
-  ///   - timeout: the maximum wait of each short transaction for another writer; nil for ``StoreOptions/busyTimeout``.
-  /// - Returns: the staged upload.
-  /// - Throws: the error of `source`; `CancellationError`; `busy`, `closed`, and errors of the file system.
+  /// - Parameter source: chunks of any length, as `Data` or arrays of bytes.
+  /// - Throws: `CancellationError`, and the errors of the synchronous form.
   public func stageBlob<Source: AsyncSequence>(from source: Source, timeout: Duration? = nil) async throws -> StagedBlob
   where Source.Element: ContiguousBytes {
     try await BlobStaging(self, timeout: timeout).stage(from: source)

@@ -87,11 +87,9 @@ extension ObjectStore {
   /// All sources are validated before anything is written. The result contains all snapshots of the store. It is
   /// checked as a whole before it appears at the path.
   ///
-  /// - Parameters:
-  ///   - sources: the directories: a full backup, then incremental backups (``BackupOptions/since``).
-  ///   - path: the directory to create. Its parent must exist, and nothing may exist at the path.
-  ///   - progress: receives progress on the thread that runs the restore.
-  ///   - cancellation: cancels the restore from another thread.
+  /// Other parameters are those of the restore of a full backup.
+  ///
+  /// - Parameter sources: the directories: a full backup, then incremental backups (``BackupOptions/since``).
   /// - Throws: `brokenChain` (the sources do not belong together, or have another order; the message names the missing
   ///   one), `corrupted`, and the errors of the restore of a full backup.
   @available(*, noasync, message: "use the asynchronous form")

@@ -149,12 +149,9 @@ extension ObjectStore {
   /// the plan also checks the path, its parent and the disk space. Without a path, it is in the directory for temporary
   /// files.
   ///
-  /// - Parameters:
-  ///   - source: the path of the SQLite database.
-  ///   - path: the directory that the import would create; nil if it is unknown.
-  ///   - options: the options of the import.
-  ///   - progress: receives the phase and the number of completed rows.
-  ///   - cancellation: cancels the plan from another thread.
+  /// Other parameters are those of the import.
+  ///
+  /// - Parameter path: the directory that the import would create; nil if it is unknown.
   /// - Returns: the report that the import would return.
   /// - Throws: the error that the import would throw for the first broken row or object. With
   ///   ``CoreDataImportOptions/skipsBroken``, the report lists these errors instead.
