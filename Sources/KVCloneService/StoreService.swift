@@ -75,7 +75,7 @@
     /// write. Input from a pipe is spooled to a file before the write begins.
     public func load(contentsOf path: String, options: LoadOptions = LoadOptions()) async throws -> LoadResult {
       try await recorded {
-        try await self.store.loadInTurn(contentsOf: path, options: options)
+        try await LoadRun.loadInTurn(contentsOf: path, options, into: self.store)
       }
     }
 

@@ -39,7 +39,7 @@ extension ObjectStore {
           counts.chunks += 1
           return true
         }
-        try BlobStaging.forEach(in: session) { (_, _) throws(StoreError) in
+        try PendingBlobs.forEach(in: session) { (_, _) throws(StoreError) in
           counts.staged += 1
           return true
         }

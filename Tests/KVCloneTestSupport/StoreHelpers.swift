@@ -16,7 +16,7 @@ extension ObjectStore {
       try transaction.put(metadata, entry.key, entry.value)
     }
     try transaction.commit()
-    return try assemble(engine, path: "engine", model: nil, options: StoreOptions())
+    return try StoreOpening.assemble(engine, path: "engine", model: nil, options: StoreOptions())
   }
 
   /// Puts bytes into a table, whatever they mean.

@@ -43,7 +43,7 @@ private let fillings: [QueryArgument] = [.integer(2), .string("title"), .null, .
 /// A store that is only read, so that it is the same for every input.
 private let store: ObjectStore = {
   do {
-    return try ObjectStore.assemble(
+    return try StoreOpening.assemble(
       TemplateStore.shared.engine, path: "memory", model: nil, options: StoreOptions())
   } catch {
     preconditionFailure("the template cannot be opened: \(error)")

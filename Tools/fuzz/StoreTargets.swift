@@ -64,7 +64,7 @@ final class TemplateStore: Sendable {
         }
         metadata.sort { $0.key.lexicographicallyPrecedes($1.key) }
       }
-      let store = try ObjectStore.assemble(engine, path: "memory", model: nil, options: StoreOptions())
+      let store = try StoreOpening.assemble(engine, path: "memory", model: nil, options: StoreOptions())
       try Self.fill(store)
       store.close()
       engine.reopen()
@@ -161,7 +161,7 @@ private func useAll(_ store: ObjectStore, isClean: Bool) {
 /// Opens what the engine holds, and uses it.
 private func useStore(_ engine: MemoryStorage) {
   engine.reopen()
-  guard let store = try? ObjectStore.assemble(engine, path: "memory", model: nil, options: StoreOptions()) else {
+  guard let store = try? StoreOpening.assemble(engine, path: "memory", model: nil, options: StoreOptions()) else {
     return
   }
   defer { store.close() }

@@ -93,15 +93,15 @@ struct ContextChanges: Sendable {
     }
     // Lists first: one that lost all of its members must not lose those that link to its owner from their side.
     for id in merged.updated {
-      if let values = merged.edits[id] { try transaction.linkMembers(id, try stored(values)) }
+      if let values = merged.edits[id] { try stored(values).linkMembers(id, in: &transaction) }
     }
     for new in merged.inserted {
       guard let id = ids[new], let entity = merged.entities[new], let values = merged.edits[new] else { continue }
       let additions = try values.additions(of: try transaction.session.schema.entity(entity))
-      try transaction.link(id, try stored(additions))
+      try stored(additions).link(id, in: &transaction)
     }
     for id in merged.updated {
-      if let values = merged.edits[id] { try transaction.linkTargets(id, try stored(values)) }
+      if let values = merged.edits[id] { try stored(values).linkTargets(id, in: &transaction) }
     }
     try transaction.delete(merged.deleted.sorted())
     return SaveResult(ids: ids, replaced: replaced)

@@ -25,9 +25,19 @@ public final class PinnedSnapshot: Sendable {
   private let number: UInt64
   private let siblings: PinnedSnapshots
 
-  init(_ pinned: (number: UInt64, reader: PinnedReader), of siblings: PinnedSnapshots) {
-    reader = pinned.reader
-    number = pinned.number
+  /// Pins the latest committed state of a store.
+  init(_ store: ObjectStore, owner: String, maximumAge: Duration?) throws(StoreError) {
+    let age = [maximumAge, store.options.pinnedSnapshotMaximumAge].compactMap { $0 }.min()
+    let siblings = PinnedSnapshots.of(store)
+    (number, reader) = try siblings.add { () throws(StoreError) in
+      let began = monotonicNanoseconds()
+      let storage = StorageTransaction(try store.engine.beginPinnedRead(owner: owner))
+      let session = store.context.session(storage, store.schema)
+      let commit = try session.counter(MetadataKey.commitCounter)
+      return PinnedReader(
+        PinnedTransaction(session), owner: owner, commit: commit, began: began,
+        deadline: age.map { began &+ $0.clampedNanoseconds })
+    }
     self.siblings = siblings
   }
 
@@ -79,28 +89,5 @@ public final class PinnedSnapshot: Sendable {
     // The parent's snapshot is not the child's to close.
     if siblings.isForked { return }
     siblings.remove(number, .closed)
-  }
-}
-
-extension ObjectStore {
-  /// Pins the latest committed state, as a consistent view for any number of reads until it is closed.
-  ///
-  /// - Parameters:
-  ///   - owner: a name for the list of readers, which identifies the snapshot there.
-  ///   - maximumAge: the maximum age; nil for ``StoreOptions/pinnedSnapshotMaximumAge``, which it cannot exceed.
-  /// - Returns: the pinned snapshot.
-  /// - Throws: `tooManySnapshots`, with the owner of the oldest one; `readersFull`, `closed`, `forked`.
-  public func pinnedSnapshot(owner: String = "", maximumAge: Duration? = nil) throws(StoreError) -> PinnedSnapshot {
-    let age = [maximumAge, options.pinnedSnapshotMaximumAge].compactMap { $0 }.min()
-    let pinned = try pinned.add { () throws(StoreError) in
-      let began = monotonicNanoseconds()
-      let storage = StorageTransaction(try engine.beginPinnedRead(owner: owner))
-      let session = context.session(storage, schema)
-      let commit = try session.counter(MetadataKey.commitCounter)
-      return PinnedReader(
-        PinnedTransaction(session), owner: owner, commit: commit, began: began,
-        deadline: age.map { began &+ $0.clampedNanoseconds })
-    }
-    return PinnedSnapshot(pinned, of: self.pinned)
   }
 }

@@ -44,6 +44,9 @@ package final class PinnedSnapshots: StoreResource {
     self.limit = limit
   }
 
+  /// The pinned snapshots of a store.
+  package static func of(_ store: ObjectStore) -> PinnedSnapshots { store.resource(Self.self) }
+
   deinit {
     if isForked { return }
     state.withLock { $0.timer?.release() }
@@ -167,9 +170,4 @@ package final class PinnedSnapshots: StoreResource {
     // Nothing may have been over yet, by this clock.
     state.withLock { setAlarm(&$0) }
   }
-}
-
-extension ObjectStore {
-  /// The pinned snapshots that are open.
-  package var pinned: PinnedSnapshots { unsafeDowncast(pins, to: PinnedSnapshots.self) }
 }

@@ -36,8 +36,13 @@ public final class Snapshot: Sendable {
     try run(body)
   }
 
+  /// A transaction that sees what the snapshot shows; see ``StoreSnapshots/session(of:byPresentModel:)``.
+  package func session(byPresentModel: Bool = false) throws(StoreError) -> Session {
+    try StoreSnapshots(store).session(of: self, byPresentModel: byPresentModel)
+  }
+
   private func run<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
-    let session = try store.snapshotSession(info.name, epoch: info.epoch)
+    let session = try session()
     let past = session.schema
     let transaction = ReadTransaction(session)
     do {
@@ -81,54 +86,14 @@ public final class Snapshot: Sendable {
   public func release(tag: String) async throws { try await store.onWriterQueue { try self.endHold(tag) } }
 
   private func setHold(_ tag: String) throws {
-    try change { (snapshots) throws(StoreError) in try snapshots.hold(info.name, epoch: info.epoch, tag: tag) }
+    try StoreSnapshots(store).change { (snapshots) throws(StoreError) in
+      try snapshots.hold(info.name, epoch: info.epoch, tag: tag)
+    }
   }
 
   private func endHold(_ tag: String) throws {
-    try change { (snapshots) throws(StoreError) in try snapshots.releaseHold(info.name, epoch: info.epoch, tag: tag) }
-  }
-
-  private func change(_ body: (inout SnapshotManager) throws(StoreError) -> Void) throws {
-    try onceMoreIfMapFull {
-      try store.runWrite(label: "snapshot", timeout: nil) { tx in
-        try tx.changeSnapshots { (snapshots) throws(StoreError) in try body(&snapshots) }
-      }
+    try StoreSnapshots(store).change { (snapshots) throws(StoreError) in
+      try snapshots.releaseHold(info.name, epoch: info.epoch, tag: tag)
     }
-  }
-}
-
-extension ObjectStore {
-  /// A transaction that sees what a snapshot shows.
-  ///
-  /// - Parameters:
-  ///   - epoch: nil: whatever snapshot has the name.
-  ///   - byPresentModel: it is read by the store's own model, which has the same hash, and not by its own.
-  package func snapshotSession(_ name: String, epoch: UInt64?, byPresentModel: Bool = false) throws(StoreError)
-    -> Session
-  {
-    var storage = StorageTransaction(try engine.beginRead())
-    guard let value = try Snapshots.find(storage, schema.tables, name), epoch == nil || epoch == value.epoch else {
-      throw Snapshots.notFound(name)
-    }
-    let own = try snapshotSchemas.schema(of: value, storage, schema)
-    if byPresentModel { try schema.requireReading(own, of: name) }
-    let schema = byPresentModel ? schema : own
-    // By the store's own, as the writer does.
-    let horizon = SnapshotHorizon(value, self.schema.orderedLists)
-    storage.interpose { SnapshotBackend($0, preimages: schema.tables.preimages, horizon) }
-    var session = context.session(storage, schema)
-    // Of the last commit that it shows only a part, where that went on afterwards.
-    session.shownCommit = value.isUnfinished ? value.commit - min(1, value.commit) : value.commit
-    session.trustFetchIndexes(schema.codes.fetchIndexes == own.codes.fetchIndexes)
-    return session
-  }
-}
-
-extension ObjectStore {
-  /// - Throws: `snapshotNotFound` for a snapshot of another store, of which this one may have a namesake.
-  func requireOwn(_ snapshot: Snapshot) throws(StoreError) {
-    if snapshot.store.uuid == uuid { return }
-    throw StoreError(
-      .snapshotNotFound, "the snapshot \(snapshot.name) belongs to another store; use a snapshot of this store")
   }
 }

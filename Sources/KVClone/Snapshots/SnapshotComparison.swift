@@ -10,18 +10,29 @@ struct SnapshotComparison {
   private let to: Snapshot?
 
   /// - Parameter to: not older than `from`; nil is what the store shows now.
-  init(_ store: ObjectStore, _ from: Snapshot, _ to: Snapshot?) {
+  private init(_ store: ObjectStore, _ from: Snapshot, _ to: Snapshot?) {
     self.store = store
     self.from = from
     self.to = to
   }
 
-  func forEach(_ body: (SnapshotDifference) throws -> Bool) throws {
+  /// Calls `body` with every object that differs between a snapshot and another snapshot, or the current state.
+  static func compare(
+    _ store: ObjectStore, _ from: Snapshot, _ to: Snapshot?, _ body: (SnapshotDifference) throws -> Bool
+  ) throws {
+    try StoreSnapshots(store).requireOwn(from)
+    guard let to else { return try SnapshotComparison(store, from, nil).forEach(body) }
+    try StoreSnapshots(store).requireOwn(to)
+    if from.info.epoch <= to.info.epoch { return try SnapshotComparison(store, from, to).forEach(body) }
+    try SnapshotComparison(store, to, from).forEach { try body($0.inverted) }
+  }
+
+  private func forEach(_ body: (SnapshotDifference) throws -> Bool) throws {
     // What a snapshot shows does not change, so the two need not be of one transaction; what was saved is of the later
     // one.
-    let old = try store.snapshotSession(from.info.name, epoch: from.info.epoch)
+    let old = try StoreSnapshots(store).session(of: from)
     let new =
-      if let to { try store.snapshotSession(to.info.name, epoch: to.info.epoch) } else { try store.readSession() }
+      if let to { try StoreSnapshots(store).session(of: to) } else { try store.readSession() }
     let first = try Snapshots.existing(
       new.storage, new.schema.tables, from.info.name, epoch: from.info.epoch)
     let changes = try Self.changes(in: first.epoch..<(to?.info.epoch ?? .max), first, new)

@@ -1,4 +1,3 @@
-public import KVCloneCore
 public import KVCloneModel
 
 /// The difference of one object between two states of a store.
@@ -61,41 +60,5 @@ public struct SnapshotDifference: Sendable, Hashable {
       relationships: relationships.map {
         Relationship(name: $0.name, added: $0.removed, removed: $0.added, isReordered: $0.isReordered)
       })
-  }
-}
-
-extension ObjectStore {
-  /// Calls `body` with every object that differs between a snapshot and another snapshot or the current state, until
-  /// `body` returns false.
-  ///
-  /// Objects are ordered by root entity, and then by serial number. Time and memory depend on the number of changes
-  /// between the states, not on the size of the store.
-  ///
-  /// - Parameters:
-  ///   - from: the first state. It may be later than the second one; the differences then lead backwards.
-  ///   - to: the second state; nil for the current state of the store.
-  ///   - body: receives a difference and returns whether to continue. It must not write to the store.
-  /// - Throws: `snapshotNotFound`, `corrupted`; errors of `body`.
-  public func diff(
-    from: Snapshot, to: Snapshot? = nil, _ body: (SnapshotDifference) throws -> Bool
-  ) throws {
-    try requireOwn(from)
-    if let to { try requireOwn(to) }
-    guard let to else {
-      return try SnapshotComparison(self, from, nil).forEach(body)
-    }
-    if from.info.epoch <= to.info.epoch { return try SnapshotComparison(self, from, to).forEach(body) }
-    try SnapshotComparison(self, to, from).forEach { try body($0.inverted) }
-  }
-
-  /// Returns all objects that differ between a snapshot and another snapshot or the current state; see
-  /// ``diff(from:to:_:)``.
-  public func diff(from: Snapshot, to: Snapshot? = nil) throws -> [SnapshotDifference] {
-    var differences: [SnapshotDifference] = []
-    try diff(from: from, to: to) {
-      differences.append($0)
-      return true
-    }
-    return differences
   }
 }

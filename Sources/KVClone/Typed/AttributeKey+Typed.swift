@@ -8,7 +8,7 @@ extension ObjectStore {
   public func attribute<Fields: EntityFields, Value>(_ path: KeyPath<Fields, Value>) throws(StoreError)
     -> AttributeKey<Value>
   {
-    try attribute(path as AnyKeyPath, of: Fields.self)
+    try attribute(Fields.Object.entity.name, Fields.attributeName(path))
   }
 
   /// Resolves an optional attribute by a key path of generated source.
@@ -17,16 +17,15 @@ extension ObjectStore {
   public func attribute<Fields: EntityFields, Value>(_ path: KeyPath<Fields, Value?>) throws(StoreError)
     -> AttributeKey<Value>
   {
-    try attribute(path as AnyKeyPath, of: Fields.self)
+    try attribute(Fields.Object.entity.name, Fields.attributeName(path))
   }
+}
 
-  private func attribute<Fields: EntityFields, Value>(_ path: AnyKeyPath, of fields: Fields.Type) throws(StoreError)
-    -> AttributeKey<Value>
-  {
-    let entity = Fields.Object.entity.name
-    guard let name = Fields.name(of: path) else {
-      throw StoreError(.unknownProperty, "the key path is not an attribute of \(entity)", entity: entity)
-    }
-    return try attribute(entity, name)
+extension EntityFields {
+  /// The name of the attribute that a key path stands for.
+  fileprivate static func attributeName(_ path: AnyKeyPath) throws(StoreError) -> String {
+    if let name = name(of: path) { return name }
+    let entity = Object.entity.name
+    throw StoreError(.unknownProperty, "the key path is not an attribute of \(entity)", entity: entity)
   }
 }

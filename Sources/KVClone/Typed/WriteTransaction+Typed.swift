@@ -22,7 +22,7 @@ extension WriteTransaction {
           + "both in an EditingContext", entity: Object.entity.name, property: name)
     }
     let id = try insert(Object.entity.name, values.attributes)
-    try link(id, values)
+    try values.link(id, in: &self)
     return try self.object(TypedObjectID(id))
   }
 
@@ -46,7 +46,7 @@ extension WriteTransaction {
     let changes = try object.changes(object.values(of: original.entity), from: original)
     if ifUnchanged { try save(original, ifUnchanged: true) }
     try setAttributes(original.id, changes.attributes)
-    try link(original.id, changes)
+    try changes.link(original.id, in: &self)
     return try self.object(object.objectID)
   }
 
@@ -57,35 +57,6 @@ extension WriteTransaction {
   @discardableResult
   public mutating func delete<Object>(_ id: TypedObjectID<Object>) throws(StoreError) -> DeleteResult {
     try delete([id.objectID])
-  }
-
-  /// Sets the links that are present in `values`.
-  mutating func link(_ id: ObjectID, _ values: ObjectValues) throws(StoreError) {
-    try linkTargets(id, values)
-    try linkMembers(id, values)
-  }
-
-  /// Sets the to-one relationships that are present in `values`.
-  mutating func linkTargets(_ id: ObjectID, _ values: ObjectValues) throws(StoreError) {
-    for name in values.targets.keys.sorted() { try setToOne(id, name, values.targets[name] ?? nil) }
-  }
-
-  /// Changes the to-many relationships that are present in `values`.
-  mutating func linkMembers(_ id: ObjectID, _ values: ObjectValues) throws(StoreError) {
-    for name in values.members.keys.sorted() {
-      for edit in values.members[name] ?? [] { try apply(edit, to: id, name) }
-    }
-  }
-
-  private mutating func apply(_ edit: MemberEdit, to id: ObjectID, _ relationship: String) throws(StoreError) {
-    switch edit {
-    case .replace(let members): try setMembers(id, relationship, members)
-    case .insert(let members, nil): try link(id, relationship, members)
-    case .insert(let members, let index?):
-      // Concurrent changes may have removed members since the list was read.
-      try link(id, relationship, members, at: min(index, try count(id, relationship)))
-    case .remove(let members): try unlink(id, relationship, members)
-    }
   }
 }
 

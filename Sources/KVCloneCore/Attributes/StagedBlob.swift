@@ -32,8 +32,8 @@ public final class StagedBlob: Sendable {
   init(_ content: Content, byteCount: UInt64, _ store: ObjectStore) {
     self.content = content
     self.byteCount = byteCount
-    stagers = store.stagers
-    floor = store.serialFloor
+    stagers = store.resource(Stagers.self)
+    floor = store.context.serialFloor
   }
 
   deinit {

@@ -3,7 +3,6 @@
 #else
   public import Foundation
 #endif
-import KVCloneRecords
 
 extension ObjectReading where Self: ~Copyable {
   /// Returns the position after the last commit that this transaction sees.
@@ -97,39 +96,29 @@ extension ObjectStore {
       after: try HistoryReader.firstCommit(after: token, in: session), limit: limit, in: session)
   }
 
+  /// The transactions that commit from now on, in this process and others, as an asynchronous sequence. See
+  /// <doc:Changes>.
+  ///
+  /// It requires the history (``StoreOptions/tracksHistory``), from which a slow consumer reads the transactions that
+  /// it missed.
+  public var changes: StoreChanges { StoreChanges(self, start: Result { () throws(StoreError) in try currentToken() }) }
+
+  /// Returns the transactions after a token, and all that follow, as an asynchronous sequence.
+  public func changes(after token: HistoryToken) -> StoreChanges { StoreChanges(self, start: .success(token)) }
+
   /// Returns whether commits record their changes in the history.
   public func tracksHistory() throws(StoreError) -> Bool { try HistoryWriter.start(in: readSession()) != nil }
-
-  // MARK: On and off
 
   /// Turns the history on or off, for all processes. Turning it off deletes the stored history.
   ///
   /// - Throws: `readOnly`, `busy`, `nestedWrite`, `diskFull`.
   @available(*, noasync, message: "use the asynchronous form")
-  public func setTracksHistory(_ tracks: Bool) throws { try turnHistory(on: tracks) }
+  public func setTracksHistory(_ tracks: Bool) throws { try StoreHistory(self).turn(on: tracks) }
 
   /// Turns the history on or off, from asynchronous code.
   public func setTracksHistory(_ tracks: Bool) async throws {
-    try await onWriterQueue { try self.turnHistory(on: tracks) }
+    try await onWriterQueue { try StoreHistory(self).turn(on: tracks) }
   }
-
-  package func turnHistory(on tracks: Bool) throws(StoreError) {
-    if try tracksHistory() == tracks { return }
-    _ = try changeHistory { (session) throws(StoreError) in
-      let table = session.schema.tables.metadata
-      if tracks, try HistoryWriter.start(in: session) == nil {
-        try Metadata.put(&session.storage, table, MetadataKey.history, CounterValue(session.commit))
-      } else if !tracks {
-        let name = MetadataKey.bytes(MetadataKey.history)
-        try session.storage.delete(table, name.span.bytes)
-      }
-      session.changes.history = nil
-      return 0
-    }
-    if !tracks { _ = try deleteHistory(through: .max) }
-  }
-
-  // MARK: Purging
 
   /// Deletes the history up to and including the commit of a token. Reading from that token or a later one loses
   /// nothing.
@@ -141,12 +130,14 @@ extension ObjectStore {
   /// - Throws: `historyDisabled`, `invalidHistoryToken`, `busy`, `diskFull`.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
-  public func purgeHistory(before token: HistoryToken) throws -> Int { try purge(before: token) }
+  public func purgeHistory(before token: HistoryToken) throws -> Int {
+    try StoreHistory(self).purge(before: token)
+  }
 
   /// Deletes the history up to and including the commit of a token, from asynchronous code.
   @discardableResult
   public func purgeHistory(before token: HistoryToken) async throws -> Int {
-    try await onWriterQueue { try self.purge(before: token) }
+    try await onWriterQueue { try StoreHistory(self).purge(before: token) }
   }
 
   /// Deletes the history of all transactions before the first one that was committed at `date` or later.
@@ -155,73 +146,11 @@ extension ObjectStore {
   /// - Throws: `historyDisabled`, `busy`, `diskFull`.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
-  public func purgeHistory(before date: Date) throws -> Int { try purge(before: date) }
+  public func purgeHistory(before date: Date) throws -> Int { try StoreHistory(self).purge(before: date) }
 
   /// Deletes the history of all transactions before a date, from asynchronous code.
   @discardableResult
   public func purgeHistory(before date: Date) async throws -> Int {
-    try await onWriterQueue { try self.purge(before: date) }
-  }
-
-  private func purge(before date: Date) throws(StoreError) -> Int {
-    let session = try readSession()
-    var last = try HistoryReader.firstCommit(after: nil, in: session)
-    try HistoryReader.forEachTransaction(after: last, in: session) { (commit, header) throws(StoreError) in
-      guard header.time < date.timeIntervalSinceReferenceDate else { return false }
-      last = commit
-      return true
-    }
-    return try purge(through: last)
-  }
-
-  private func purge(before token: HistoryToken) throws(StoreError) -> Int {
-    do throws(StoreError) {
-      return try purge(through: try HistoryReader.firstCommit(after: token, in: readSession()))
-    } catch {
-      guard error.kind == .historyExpired else { throw error }
-      return 0
-    }
-  }
-
-  private func purge(through last: UInt64) throws(StoreError) -> Int {
-    guard let start = try HistoryWriter.start(in: readSession()), last > start else { return 0 }
-    // From here on the entries are nobody's: whatever ends this, a later purge takes what is left.
-    _ = try changeHistory { (session) throws(StoreError) in
-      guard let start = try HistoryWriter.start(in: session), last > start else { return 0 }
-      try Metadata.put(&session.storage, session.schema.tables.metadata, MetadataKey.history, CounterValue(last))
-      return 0
-    }
-    return try deleteHistory(through: last)
-  }
-
-  /// Deletes entries that no reader looks at any more; of how many transactions.
-  private func deleteHistory(through last: UInt64) throws(StoreError) -> Int {
-    let limit = 1000
-    var transactions = 0
-    var isDone = false
-    while !isDone {
-      transactions += try changeHistory { (session) throws(StoreError) in
-        // Turned on again meanwhile: what it tells from then on stays.
-        let end = min(last, try HistoryWriter.start(in: session) ?? .max)
-        let deleted = try HistoryWriter.delete(through: end, limit: limit, in: &session)
-        isDone = deleted.entries < limit
-        return deleted.transactions
-      }
-    }
-    return transactions
-  }
-
-  /// A write transaction on the history itself.
-  private func changeHistory(_ body: (inout Session) throws(StoreError) -> Int) throws(StoreError) -> Int {
-    try onceMoreIfMapFull { () throws(StoreError) in
-      var session = try writeSession(label: "history")
-      let result = try body(&session)
-      if session.storage.changeCount == 0 { return result }
-      try session.writeCounters()
-      // It deletes, or writes a few bytes.
-      session.storage.markDeleteOnly()
-      try session.storage.commit()
-      return result
-    }
+    try await onWriterQueue { try StoreHistory(self).purge(before: date) }
   }
 }

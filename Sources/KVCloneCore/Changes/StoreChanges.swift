@@ -1,15 +1,3 @@
-extension ObjectStore {
-  /// The transactions that commit from now on, in this process and others, as an asynchronous sequence. See
-  /// <doc:Changes>.
-  ///
-  /// It requires the history (``StoreOptions/tracksHistory``), from which a slow consumer reads the transactions that
-  /// it missed.
-  public var changes: StoreChanges { StoreChanges(self, start: Result { () throws(StoreError) in try currentToken() }) }
-
-  /// Returns the transactions after a token, and all that follow, as an asynchronous sequence.
-  public func changes(after token: HistoryToken) -> StoreChanges { StoreChanges(self, start: .success(token)) }
-}
-
 /// The committed transactions of a store as they arrive; see ``ObjectStore/changes``.
 ///
 /// The sequence ends when its task is cancelled or the store is closed. Iterators are independent and read from the

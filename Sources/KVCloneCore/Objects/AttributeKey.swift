@@ -11,20 +11,11 @@ public struct AttributeKey<Value: AttributeConvertible>: Sendable {
   let place: AttributePlace
 }
 
-extension ObjectStore {
-  /// Resolves an attribute, or an element of a composite attribute such as `place.latitude`.
-  ///
-  /// ```swift
-  /// let title = try store.attribute("Note", "title", as: String.self)
-  /// ```
-  ///
-  /// - Throws: `unknownEntity`, `unknownProperty`; `wrongType` if the attribute never has values of the type.
-  public func attribute<Value>(_ entity: String, _ name: String, as type: Value.Type = Value.self) throws(StoreError)
-    -> AttributeKey<Value>
-  {
-    let place = try AttributePlace(schema, entity, name)
-    try place.check(type, schema)
-    return AttributeKey(place: place)
+extension AttributeKey {
+  /// Resolves an attribute of an entity.
+  init(_ schema: Schema, _ entity: String, _ name: String) throws(StoreError) {
+    place = try AttributePlace(schema, entity, name)
+    try place.check(Value.self, schema)
   }
 }
 

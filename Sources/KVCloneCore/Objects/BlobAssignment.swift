@@ -63,7 +63,7 @@ package enum BlobAssignment {
     case .inline(let data):
       try session.set(id, [name: isTransformable ? .transformable(data) : .binary(data)])
     case .blob(let blob):
-      let isPending = try BlobStaging.isPending(blob, staged.stagers, in: session)
+      let isPending = try PendingBlobs.isPending(blob, staged.stagers, in: session)
       if attribute.field == nil {
         // A transient value lives in memory alone; what was staged stays so.
         var data = Data()

@@ -28,7 +28,7 @@ struct CommitGroup: ~Copyable {
   init(_ store: ObjectStore) {
     self.store = store
     // A transaction that exceeds the file limit cannot continue after a rollback.
-    options = store.limits?.fileBytes == nil ? store.options.groupCommit : .off
+    options = store.context.limits?.fileBytes == nil ? store.options.groupCommit : .off
   }
 
   /// Runs `first` and waiting writes behind it, commits, and resumes their callers.

@@ -50,17 +50,3 @@ public struct LifecycleRejection: Error, Sendable, Hashable {
     self.message = message
   }
 }
-
-extension ObjectStore {
-  /// Registers hooks for the objects of an entity and its subentities.
-  ///
-  /// They run after the hooks that were registered before. Transactions that have already begun do not call them.
-  ///
-  /// - Throws: `unknownEntity`.
-  public func register(_ hooks: ObjectLifecycle, for entity: String) throws(StoreError) {
-    let entity = try schema.entity(entity)
-    self.hooks.withLock { table in
-      table = LifecycleTable(adding: hooks, to: entity, table as? LifecycleTable, schema)
-    }
-  }
-}

@@ -1,3 +1,11 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+import KVCloneRecords
+
+/// Runs transactions, and prepares what they use.
 extension ObjectStore {
   /// Runs `body` in a read transaction on the calling thread.
   ///
@@ -68,6 +76,68 @@ extension ObjectStore {
     try await QueuedTransaction(self, label: label, timeout: timeout, mergePolicy: mergePolicy, body).value()
   }
 
+  /// Uploads a blob from a slow source without holding the write lock, see ``StagedBlob``.
+  ///
+  /// The bytes are written in chunks, each in a short write transaction. ``WriteTransaction/setData(_:_:_:)`` later
+  /// makes them the value of an attribute.
+  ///
+  /// ```swift
+  /// let image = try store.stageBlob { writer in
+  ///   while let piece = try connection.read() { try writer.append(piece) }
+  /// }
+  /// try store.write { tx in try tx.setData(photo, "image", image) }
+  /// ```
+  ///
+  /// The call uses a few MiB of memory for any length. The bytes are invisible to readers until they are a value. Bytes
+  /// that never become a value are deleted later.
+  ///
+  /// - Parameters:
+  ///   - timeout: the maximum wait of each short transaction for another writer; nil for ``StoreOptions/busyTimeout``.
+  ///   - source: appends the bytes. It runs outside any transaction. Do not call `stageBlob` inside a transaction.
+  /// - Returns: the staged upload.
+  /// - Throws: the error of `source`; `busy`, `nestedWrite`, `closed`, and errors of the file system. Nothing of the
+  ///   upload remains then.
+  @available(*, noasync, message: "use stageBlob(from:)")
+  public func stageBlob(timeout: Duration? = nil, _ source: (inout BlobUploader) throws -> Void) throws -> StagedBlob {
+    try BlobStaging(self, timeout: timeout).stage(source)
+  }
+
+  /// Uploads a blob from an asynchronous sequence, like the synchronous form.
+  ///
+  /// - Parameter source: chunks of any length, as `Data` or arrays of bytes.
+  /// - Throws: `CancellationError`, and the errors of the synchronous form.
+  public func stageBlob<Source: AsyncSequence>(from source: Source, timeout: Duration? = nil) async throws -> StagedBlob
+  where Source.Element: ContiguousBytes {
+    try await BlobStaging(self, timeout: timeout).stage(from: source)
+  }
+
+  /// Registers hooks for the objects of an entity and its subentities.
+  ///
+  /// They run after the hooks that were registered before. Transactions that have already begun do not call them.
+  ///
+  /// - Throws: `unknownEntity`.
+  public func register(_ hooks: ObjectLifecycle, for entity: String) throws(StoreError) {
+    let entity = try schema.entity(entity)
+    self.hooks.withLock { table in
+      table = LifecycleTable(adding: hooks, to: entity, table as? LifecycleTable, schema)
+    }
+  }
+
+  /// Resolves an attribute, or an element of a composite attribute such as `place.latitude`.
+  ///
+  /// ```swift
+  /// let title = try store.attribute("Note", "title", as: String.self)
+  /// ```
+  ///
+  /// - Throws: `unknownEntity`, `unknownProperty`; `wrongType` if the attribute never has values of the type.
+  public func attribute<Value>(_ entity: String, _ name: String, as type: Value.Type = Value.self) throws(StoreError)
+    -> AttributeKey<Value>
+  {
+    try AttributeKey(schema, entity, name)
+  }
+
+  // MARK: Inside the library
+
   /// Runs `body` on the writer thread of the store, from asynchronous code.
   package func onWriterQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
     try await withCheckedThrowingContinuation { continuation in
@@ -99,6 +169,55 @@ extension ObjectStore {
 
   /// Keeps serials that a transaction gave out from being given out again. Those of a dry run were seen by hooks only.
   package func noteSerials(of changes: borrowing PendingChanges, dryRun reasons: PlanReasons?) {
-    if reasons == nil || hooks.withLock({ $0 != nil }) { serialFloor.note(changes) }
+    if reasons == nil || hooks.withLock({ $0 != nil }) { context.serialFloor.note(changes) }
+  }
+
+  package func readSession() throws(StoreError) -> Session {
+    let storage = StorageTransaction(try engine.beginRead())
+    guard try schema.catalogWatch.isReadable(schema, storage, schema.tables.metadata) else {
+      throw StoreError(
+        .incompatibleModel,
+        "another process has migrated the store at \(path) to another model version; close the store and open it again"
+      )
+    }
+    return context.session(storage, schema)
+  }
+
+  /// Throws `readOnly` if the store was opened read-only.
+  package func requireWritable() throws(StoreError) {
+    if options.isReadOnly {
+      throw StoreError(.readOnly, "the store at \(path) was opened read-only; open it without isReadOnly to write")
+    }
+  }
+
+  /// Begins a write transaction, which a dry run can only abort.
+  package func writeSession(label: String, timeout: Duration? = nil, isDryRun: Bool = false) throws(StoreError)
+    -> Session
+  {
+    try requireWritable()
+    let storage = StorageTransaction(
+      try engine.beginWrite(label: label, timeout: timeout ?? options.busyTimeout, isDryRun: isDryRun))
+    guard try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata) else {
+      throw StoreError(
+        .incompatibleModel,
+        "another process has changed the model, fetch indexes or derived attributes of the store at \(path), and this "
+          + "process cannot maintain them; close the store and open it again")
+    }
+    let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter)
+    var session = writeContext.session(storage, schema, commit: commit + 1)
+    try session.beginWrite(author: options.author)
+    return session
+  }
+
+  /// What the write sessions of the store share.
+  var writeContext: StoreContext { context.with(hooks.withLock { $0 }) }
+}
+
+extension Session {
+  /// Prepares a new write session: for snapshots, limits and the history.
+  mutating func beginWrite(author: String) throws(StoreError) {
+    try storage.record(schema, commit: commit)
+    try StoreLimits.begin(in: &self)
+    try HistoryWriter.begin(author: author, in: &self)
   }
 }

@@ -93,3 +93,12 @@ public struct WriteTransaction: ~Copyable, ObjectReading {
     }
   }
 }
+
+extension SessionOwner where Self: ~Copyable {
+  /// Changes the objects of a transaction through this owner of its session; see `changeObjects`.
+  package static func change<R>(
+    in transaction: inout WriteTransaction, _ body: (inout Self) throws(StoreError) -> R
+  ) throws(StoreError) -> R {
+    try transaction.changeObjects { (session) throws(StoreError) in try own(&session, body) }
+  }
+}

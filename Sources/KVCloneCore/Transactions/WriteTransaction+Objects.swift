@@ -191,6 +191,25 @@ extension WriteTransaction {
   ) throws {
     try change { session in try BlobAssignment.setData(id, attribute, in: &session, from: source) }
   }
+
+  /// Sets a binary or transformable attribute to a staged upload.
+  ///
+  /// The bytes become a value when this transaction commits, and stay staged if it rolls back. Using the upload again
+  /// shares its bytes.
+  ///
+  /// - Throws: `objectNotFound` if the object does not exist, or if the upload no longer exists because its store was
+  ///   closed or the last object with it was deleted; `wrongType` for attributes that are not binary, and for an upload
+  ///   of another store.
+  public mutating func setData(_ id: ObjectID, _ attribute: String, _ staged: StagedBlob) throws(StoreError) {
+    try changeObjects { (session) throws(StoreError) in
+      guard staged.floor === session.serialFloor else {
+        throw StoreError(
+          .wrongType, "the upload was staged in another store, or before this one was opened; stage it again",
+          property: attribute)
+      }
+      try BlobAssignment.setData(id, attribute, staged, in: &session)
+    }
+  }
 }
 
 extension WriteTransaction {

@@ -125,7 +125,7 @@ final class BackupRun: Sendable {
       throw StoreError(PageError(page: finding.page, problem: finding.problem))
     }
     let engine = PageFileEngine(file, map)
-    let format = try ObjectStore.readFormat(engine, source)
+    let format = try engine.format(source)
     let metadata = StorageTable(code: .metadata, handle: 0)
     let commit = try Metadata.counter(
       StorageTransaction(try engine.beginReading()), metadata, MetadataKey.commitCounter)
@@ -139,8 +139,8 @@ final class BackupRun: Sendable {
       let run = CheckRun(schema: try .unknown(), options: options)
       run.expectedUUID = format.storeUUID
       run.isNewerFormat = format.version > FormatLimits.formatVersion
-      report = try ObjectStore.check(file, map, run)
-    case .everything: report = try ObjectStore.check(file, map, options, source)
+      report = try FileCheck.check(file, map, run)
+    case .everything: report = try FileCheck.check(file, map, options, source)
     }
     try check()
     if let report { try refuse(report.issues, source) }

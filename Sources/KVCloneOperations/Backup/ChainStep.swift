@@ -154,7 +154,7 @@ struct ChainStep: ~Copyable {
       next = list.place.following
     }
     // Uploads that began before the snapshot: those in progress are in the incremental backup.
-    try BlobStaging.forEach(in: before) { (serial, _) throws(StoreError) in
+    try PendingBlobs.forEach(in: before) { (serial, _) throws(StoreError) in
       guard horizon.sees(blob: serial) else { return true }
       let key = ShortKey.blobInfo(serial)
       try sink.delete(.blobInfo, unsafePointers(key.bytes))

@@ -136,7 +136,7 @@ struct IncrementGathering: ~Copyable {
   /// Adds uploads that began before the snapshot, and continue.
   private borrowing func gatherUploads() throws(StoreError) {
     let blobinfo = session.schema.tables.blobinfo
-    try BlobStaging.forEach(in: session) { (serial, _) throws(StoreError) in
+    try PendingBlobs.forEach(in: session) { (serial, _) throws(StoreError) in
       guard horizon.sees(blob: serial) else { return true }
       let key = ShortKey.blobInfo(serial)
       if let value = try session.storage.get(blobinfo, key.bytes) {

@@ -27,9 +27,9 @@ extension StatisticsRun {
       uuid: store.uuid, commit: commit, fileBytes: facts.fileBytes, mapBytes: facts.mapBytes,
       pageSize: facts.pageSize, pageCount: map.pageCount, freePages: free, objectCount: counts.values.reduce(0, +),
       counts: counts,
-      tables: store.statistics(of: known, own: [census.tableList.sizes, census.freeList.sizes]),
+      tables: schema.statistics(of: known, own: [census.tableList.sizes, census.freeList.sizes]),
       snapshotCount: Int(clamping: named.first { $0.code == .snapshots }?.census.sizes.entries ?? 0),
-      readerCount: readers.count, oldestReader: readers.first, writer: store.writeLockHolder)
+      readerCount: readers.count, oldestReader: readers.first, writer: store.engine.writer())
     let trees =
       named.map { (name: $0.name, census: $0.census) } + [
         (name: "list of tables", census: census.tableList), (name: "list of free pages", census: census.freeList),

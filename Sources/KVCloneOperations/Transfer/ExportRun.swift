@@ -76,7 +76,7 @@ final class ExportRun: Sendable {
       }
       try self.check()
     }
-    return try ObjectStore.dump(transaction, options) { piece in
+    return try DumpRun.dump(transaction, options) { piece in
       try check()
       written.withLock { $0.textByteCount += UInt64(piece.byteCount) }
       try piece.withUnsafeBytes { try handle.write(contentsOf: Data($0)) }

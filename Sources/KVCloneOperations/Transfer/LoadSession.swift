@@ -456,7 +456,7 @@ extension LoadSession {
       }
       if isShared { return }
     }
-    try transaction.setFile(id, file, try open ?? file.open(below: options.baseDirectory))
+    try file.set(id, in: &transaction, below: options.baseDirectory)
     if let place, case .blob(let blob)? = try transaction.value(id, file.path) {
       blobs.note(blob.id, at: place, line: lineNumber)
     }

@@ -1,6 +1,7 @@
 package import Foundation
 package import KVCloneCore
 import KVCloneLMDB
+package import KVCloneModel
 
 /// Files with attribute values next to an NDJSON file, at paths from the data, which are not trusted.
 package struct TransferFiles {
@@ -161,6 +162,23 @@ package struct TransferFiles {
       throw TransferError(
         .invalidFile,
         "\(name) cannot be created in the directory for blobs (\(error.reason)); \(error.advice)")
+    }
+  }
+}
+
+extension AttributeJSON.FileValue {
+  /// Sets an attribute to the bytes of the file; they pass through in pieces.
+  package func set(_ id: ObjectID, in transaction: inout WriteTransaction, below directory: String) throws {
+    do {
+      let opened = try TransferFiles(directory: directory).open(file)
+      if let expected = size, expected != opened.byteCount {
+        throw TransferError(.invalidFile, "the file has \(opened.byteCount) bytes instead of \(expected)")
+      }
+      try transaction.setData(id, path) { writer in
+        try TransferFiles.read(opened) { try writer.append($0) }
+      }
+    } catch let error as TransferError {
+      throw TransferError(error.kind, "\(path): \(error.reason)", property: path)
     }
   }
 }

@@ -1,15 +1,6 @@
 public import KVCloneCore
-public import KVCloneModel
+import KVCloneModel
 import KVCloneRecords
-
-extension ObjectStore {
-  /// Returns the results of a request as an asynchronous sequence that follows every commit, of this process and
-  /// others. See <doc:Changes>.
-  ///
-  /// With the history on, commits that cannot affect the results only cost a look at their changes. With the history
-  /// off, the request runs again after each commit.
-  public func liveResults(for request: FetchRequest) -> LiveResults { LiveResults(self, request) }
-}
 
 /// The changing results of a request; see ``ObjectStore/liveResults(for:)``.
 ///

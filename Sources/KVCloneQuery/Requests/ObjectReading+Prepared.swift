@@ -1,33 +1,6 @@
 public import KVCloneCore
 public import KVCloneModel
 
-extension ObjectStore {
-  /// Compiles a request for repeated use. Its predicate may contain variables, such as `code == $code`.
-  ///
-  /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate`, if the error does not depend on the
-  ///   values of variables.
-  public func prepare(_ request: FetchRequest) throws(StoreError) -> PreparedRequest {
-    try PreparedRequest(request, schema, storeUUID: uuid)
-  }
-
-  /// Compiles a fetch request template of the model; its variables get their values later, like those of Core Data's
-  /// `fetchRequestFromTemplate(withName:substitutionVariables:)`.
-  ///
-  /// - Returns: the prepared request, or nil if the model has no template with the name.
-  /// - Throws: `invalidPredicate` if the predicate of the template cannot be parsed; the errors of ``prepare(_:)``.
-  public func prepareTemplate(withName name: String) throws(StoreError) -> PreparedRequest? {
-    let request: FetchRequest?
-    do {
-      request = try model.fetchRequestFromTemplate(withName: name)
-    } catch {
-      throw StoreError(
-        .invalidPredicate, "the predicate of the fetch request template \(name) cannot be parsed: \(error)")
-    }
-    guard let request else { return nil }
-    return try prepare(request)
-  }
-}
-
 /// Each takes the values of the variables by name, without the `$`; unknown names are ignored, as in Core Data.
 extension ObjectReading where Self: ~Copyable {
   /// Returns the results of a prepared request, in its order.

@@ -37,6 +37,19 @@ public final class PreparedRequest: Sendable {
     template = Mutex(try RequestTemplate(request, schema, storeUUID: storeUUID))
   }
 
+  /// Compiles a fetch request template of the model of a store; nil if it has none with the name.
+  static func template(named name: String, of store: ObjectStore) throws(StoreError) -> PreparedRequest? {
+    let request: FetchRequest?
+    do {
+      request = try store.model.fetchRequestFromTemplate(withName: name)
+    } catch {
+      throw StoreError(
+        .invalidPredicate, "the predicate of the fetch request template \(name) cannot be parsed: \(error)")
+    }
+    guard let request else { return nil }
+    return try PreparedRequest(request, store.schema, storeUUID: store.uuid)
+  }
+
   /// What was compiled for a session's schema.
   func template(for session: borrowing Session) throws(StoreError) -> RequestTemplate {
     let known = template.withLock { $0 }

@@ -219,7 +219,7 @@ struct BlobStagingTests {
     // Chunks of one byte: what counts for a sweep is their number.
     try store.write { tx in
       try tx.changeObjects { (session) throws(StoreError) in
-        let stager = try store.stagers.claim(except: [])
+        let stager = try store.resource(Stagers.self).claim(except: [])
         let serial = try session.nextBlobSerial()
         let info = BlobInfo(
           state: .pending, stager: stager, chunkCount: 0, referenceCount: 0, byteCount: 0, digest: 0)
@@ -227,7 +227,7 @@ struct BlobStagingTests {
         try Metadata.put(
           &session.storage, session.schema.tables.metadata, StagingKey.name(blobSerial: serial),
           CounterValue(UInt64(stager)))
-        for number in 0..<UInt32(BlobStaging.sweepLimit * 2 + 10) {
+        for number in 0..<UInt32(PendingBlobs.sweepLimit * 2 + 10) {
           let key = ShortKey.blobChunk(serial, chunk: number)
           var value = [UInt8](repeating: 1, count: 9)
           let seed = ValueEnvelope.seed(tableCode: session.blobTables.blobs.code, key: key)
@@ -237,9 +237,9 @@ struct BlobStagingTests {
         session.changes.isEmpty = false
       }
     }
-    store.stagers.release(1)
+    store.resource(Stagers.self).release(1)
     _ = try store.stageBlob { writer in try writer.append(bytes(2000)) }
-    #expect(try store.blobCounts() == BlobCounts(pending: 2, chunks: BlobStaging.sweepLimit + 11, staged: 2))
+    #expect(try store.blobCounts() == BlobCounts(pending: 2, chunks: PendingBlobs.sweepLimit + 11, staged: 2))
     try checked(store)
     let before = try store.info().commit
     try test.reopen()

@@ -45,7 +45,7 @@ struct StoreCatalogTests {
     }
     #expect(isChanged)
     expectError(.corrupted) {
-      _ = try ObjectStore.assemble(engine, path: "engine", model: nil, options: StoreOptions())
+      _ = try StoreOpening.assemble(engine, path: "engine", model: nil, options: StoreOptions())
     }
   }
 

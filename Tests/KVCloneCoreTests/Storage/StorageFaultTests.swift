@@ -152,7 +152,7 @@ struct StorageFaultTests {
   }
 
   private func run(_ sound: ObjectStore, _ faulty: FaultyEngine, every: Int, upTo: Int, then: Int) throws {
-    let store = try ObjectStore.assemble(faulty, path: "faulty", model: nil, options: StoreOptions())
+    let store = try StoreOpening.assemble(faulty, path: "faulty", model: nil, options: StoreOptions())
     var faults: [FaultyEngine.Call: Int] = [:]
     for step in Self.steps {
       var number = 1

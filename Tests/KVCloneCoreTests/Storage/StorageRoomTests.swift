@@ -333,7 +333,7 @@ final class StorageRoomTests {
   }
 
   private static func open(_ engine: any StorageEngine) throws -> ObjectStore {
-    try ObjectStore.assemble(engine, path: "engine", model: nil, options: StoreOptions())
+    try StoreOpening.assemble(engine, path: "engine", model: nil, options: StoreOptions())
   }
 
   private func expectClone(_ result: CloneResult, of folder: ObjectID) throws {

@@ -31,7 +31,7 @@ final class GroupCommitFixture: Sendable {
     // Turned on before commits are counted.
     try ObjectStore.create(in: inner, model: model).setTracksHistory(true)
     engine = GroupCommitEngine(inner)
-    store = try ObjectStore.assemble(engine, path: "engine", model: nil, options: options)
+    store = try StoreOpening.assemble(engine, path: "engine", model: nil, options: options)
     start = try store.info().commit
   }
 

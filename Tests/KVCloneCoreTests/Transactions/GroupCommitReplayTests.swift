@@ -68,12 +68,12 @@ struct GroupCommitReplayTests {
     let engine = MemoryStorage()
     _ = try ObjectStore.create(in: engine, model: savepointModel)
     let counting = GroupCommitEngine(engine)
-    let store = try ObjectStore.assemble(counting, path: "engine", model: nil, options: options)
+    let store = try StoreOpening.assemble(counting, path: "engine", model: nil, options: options)
     let made = try SavepointFixture(store)
     if hasSnapshot { try await store.createSnapshot(named: "old") }
     let twin = MemoryStorage()
     twin.restore(engine.snapshot())
-    let single = try ObjectStore.assemble(twin, path: "twin", model: nil, options: options)
+    let single = try StoreOpening.assemble(twin, path: "twin", model: nil, options: options)
     let before = (commit: try store.info().commit, engine: counting.commitCount)
 
     let order = ContractBox<[Int]>([])

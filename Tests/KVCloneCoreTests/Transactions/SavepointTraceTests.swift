@@ -300,7 +300,7 @@ private final class SavepointTwins {
     let second = MemoryStorage()
     second.restore(image)
     stores = try [engine, second].map { engine in
-      try ObjectStore.assemble(engine, path: "engine", model: nil, options: options)
+      try StoreOpening.assemble(engine, path: "engine", model: nil, options: options)
     }
     label = "history \(options.tracksHistory == true), snapshot \(hasSnapshot)"
   }

@@ -43,8 +43,8 @@ struct BlobStagingCheckTests {
       _ = try store.stageBlob { writer in
         try writer.append(Data(repeating: 1, count: 5 << 20))
         try change { (session) throws(StoreError) in
-          var limit = BlobStaging.sweepLimit
-          _ = try BlobStaging.delete(1, &limit, in: &session)
+          var limit = PendingBlobs.sweepLimit
+          _ = try PendingBlobs.delete(1, &limit, in: &session)
         }
         try writer.append(Data(repeating: 2, count: 5 << 20))
       }

@@ -106,7 +106,7 @@ final class DamagedFile {
     refusals.note(7, EIO, isDenied: true)
     let file = try PageFile(at: damaged.path, refusals: refusals)
     let passes = try CheckPasses(file, CheckOptions()) { (map) throws(StoreError) in
-      try ObjectStore.check(file, map, CheckOptions(), damaged.path)
+      try FileCheck.check(file, map, CheckOptions(), damaged.path)
     }
     #expect(!passes.isFileSound)
     #expect(passes.report.issues.map(\.kind) == [.page] && passes.report.issues.first?.page == 7)
@@ -128,7 +128,7 @@ final class DamagedFile {
       let passes = try CheckPasses(file, CheckOptions()) { (map) throws(StoreError) in
         count += 1
         if failing.contains(count) { refusals.note(7, EIO, isDenied: isDenied) }
-        return try ObjectStore.check(file, map, CheckOptions(), damaged.path)
+        return try FileCheck.check(file, map, CheckOptions(), damaged.path)
       }
       return (count, passes.report.issues.map(\.kind))
     }
@@ -206,11 +206,11 @@ final class DamagedFile {
   @Test func aFileThatCannotBeVerifiedIsRefused() throws {
     let file = try DamagedFile()
     try file.write(file.sound)
-    try ObjectStore.verifyPages(at: file.path)
+    try PageVerification.verify(at: file.path)
     try FileManager.default.moveItem(atPath: file.path + "/data.mdb", toPath: file.path + "/elsewhere")
     try FileManager.default.createSymbolicLink(
       atPath: file.path + "/data.mdb", withDestinationPath: file.path + "/elsewhere")
-    let error = #expect(throws: StoreError.self) { try ObjectStore.verifyPages(at: file.path) }
+    let error = #expect(throws: StoreError.self) { try PageVerification.verify(at: file.path) }
     #expect(error?.message.contains("symbolic link") == true, "\(error as Any)")
   }
 

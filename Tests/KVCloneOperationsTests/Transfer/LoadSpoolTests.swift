@@ -112,7 +112,7 @@ struct LoadSpoolTests {
     options.batch = 2
     let received = SharedCount()
     options.spoolProgress = { received.set($0) }
-    let load = Task { [options] in try await store.loadInTurn(contentsOf: pipe, options: options) }
+    let load = Task { [options] in try await LoadRun.loadInTurn(contentsOf: pipe, options, into: store) }
     // Opened for both: neither end waits for the other.
     let handle = try #require(FileHandle(forUpdatingAtPath: pipe))
     for number in 1...3 {

@@ -106,7 +106,7 @@ struct FetchIndexStoreTests {
     let engine = MemoryStorage()
     try ObjectStore.create(in: engine, model: Self.plain).close()
     engine.reopen()
-    var store = try ObjectStore.assemble(engine, path: "engine", model: nil, options: StoreOptions())
+    var store = try StoreOpening.assemble(engine, path: "engine", model: nil, options: StoreOptions())
     try fill(store, count: 300)
     store.close()
     engine.reopen()
@@ -125,13 +125,13 @@ struct FetchIndexStoreTests {
     }
     var readOnly = StoreOptions()
     readOnly.isReadOnly = true
-    store = try ObjectStore.assemble(engine, path: "engine", model: nil, options: readOnly)
+    store = try StoreOpening.assemble(engine, path: "engine", model: nil, options: readOnly)
     #expect(store.model == Self.indexed)
     #expect(try plan(store).hasPrefix(Self.scanned))
     #expect(try store.check().issues.isEmpty)
     store.close()
     engine.reopen()
-    store = try ObjectStore.assemble(engine, path: "engine", model: nil, options: StoreOptions())
+    store = try StoreOpening.assemble(engine, path: "engine", model: nil, options: StoreOptions())
     #expect(try plan(store).hasPrefix("look up name in the index name_-size"))
     #expect(try store.info().formatVersion == 4)
     #expect(try store.check().issues.isEmpty)
@@ -155,16 +155,16 @@ struct FetchIndexStoreTests {
     let engine = MemoryStorage()
     try ObjectStore.create(in: engine, model: Self.indexed).close()
     engine.reopen()
-    let old = try ObjectStore.assemble(engine, path: "engine", model: nil, options: StoreOptions())
+    let old = try StoreOpening.assemble(engine, path: "engine", model: nil, options: StoreOptions())
     try fill(old, count: 300)
     // Other differences of the model harm nobody.
     var entities = Self.indexed.entities
     entities[0].userInfo["a"] = "b"
-    var other = try ObjectStore.assemble(
+    var other = try StoreOpening.assemble(
       engine, path: "engine", model: ManagedObjectModel(name: "Growing", entities: entities), options: StoreOptions())
     try old.insert("Item", ["name": "n7"])
     #expect(try plan(old).hasPrefix("look up name in the index"))
-    other = try ObjectStore.assemble(
+    other = try StoreOpening.assemble(
       engine, path: "engine", model: Self.model([fetchIndex("size")]), options: StoreOptions())
     let error = expectError(.incompatibleModel) { try old.insert("Item", ["name": "n7"]) }
     #expect(error?.message.contains("open it again") == true)

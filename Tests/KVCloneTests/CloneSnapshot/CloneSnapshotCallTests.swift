@@ -176,7 +176,7 @@ struct CloneSnapshotCallTests {
     }
     expectError(.snapshotNotFound) {
       try test.store.write { tx in
-        try tx.changeSnapshots { (snapshots) throws(StoreError) in try snapshots.delete(["before"]) }
+        try SnapshotManager.change(in: &tx) { (snapshots) throws(StoreError) in try snapshots.delete(["before"]) }
         _ = try tx.clone([note], from: snapshot)
       }
     }

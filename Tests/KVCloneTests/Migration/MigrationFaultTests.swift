@@ -40,14 +40,14 @@ struct MigrationFaultTests {
   }
 
   private static func migrate(_ engine: any StorageEngine, _ options: MigrationOptions = MigrationOptions()) throws {
-    _ = try ObjectStore.migrate(engine, path: "faulty", to: next, options, StoreOptions())
+    _ = try StoreMigrator.migrate(engine, path: "faulty", to: next, options, StoreOptions())
   }
 
   @Test("each call of storage fails", arguments: [true, false])
   func everyCall(takesSnapshot: Bool) throws {
     let inner = MemoryStorage()
     try Self.load(try ObjectStore.create(in: inner, model: Library.model), size: 3)
-    let before = try Self.lines(try ObjectStore.assemble(inner, path: "m", model: nil, options: StoreOptions()))
+    let before = try Self.lines(try StoreOpening.assemble(inner, path: "m", model: nil, options: StoreOptions()))
     let faulty = FaultyEngine(inner)
     let options = MigrationOptions(takesSnapshot: takesSnapshot)
     var number = 1
@@ -57,7 +57,7 @@ struct MigrationFaultTests {
       do { try Self.migrate(faulty, options) } catch { thrown = error }
       let fired = faulty.fired
       faulty.arm(nil)
-      let store = try ObjectStore.assemble(inner, path: "m", model: nil, options: StoreOptions())
+      let store = try StoreOpening.assemble(inner, path: "m", model: nil, options: StoreOptions())
       guard let fired else {
         #expect(thrown == nil, "\(thrown.map { "\($0)" } ?? "")")
         #expect(store.model.modelHash == Self.next.modelHash)

@@ -77,7 +77,7 @@ struct MigrationNeighbourTests {
     let old = try ObjectStore.create(in: inner, model: Self.model)
     let (notes, tags) = try Self.fill(old)
     let pinned = try old.pinnedSnapshot()
-    _ = try ObjectStore.migrate(inner, path: "m", to: change.next, MigrationOptions(), StoreOptions())
+    _ = try StoreMigrator.migrate(inner, path: "m", to: change.next, MigrationOptions(), StoreOptions())
     // What was begun before goes on as it was.
     let names = try pinned.read { tx in try tx.members(notes[0], "tags").map { try tx.object($0)["name"] } }
     #expect(names.count == 40 && names.first == "tag 39")
@@ -97,7 +97,7 @@ struct MigrationNeighbourTests {
       let error = expectError(.incompatibleModel) { try call() }
       #expect(error != nil, "\(name)")
     }
-    let new = try ObjectStore.assemble(inner, path: "m", model: nil, options: StoreOptions())
+    let new = try StoreOpening.assemble(inner, path: "m", model: nil, options: StoreOptions())
     #expect(new.model.modelHash == change.next.modelHash)
     try checked(new)
     let count = try new.read { tx in try tx.count(FetchRequest("Note")) }

@@ -216,12 +216,12 @@ struct MigrationWrongValueTests {
     let inner = MemoryStorage()
     let first = try ObjectStore.create(in: inner, model: one)
     let leaf = try first.insert("Leaf", ["x": 1])
-    _ = try ObjectStore.migrate(inner, path: "m", to: two, MigrationOptions(), StoreOptions())
-    let old = try ObjectStore.assemble(inner, path: "m", model: nil, options: StoreOptions())
-    _ = try ObjectStore.migrate(inner, path: "m", to: three, MigrationOptions(), StoreOptions())
+    _ = try StoreMigrator.migrate(inner, path: "m", to: two, MigrationOptions(), StoreOptions())
+    let old = try StoreOpening.assemble(inner, path: "m", model: nil, options: StoreOptions())
+    _ = try StoreMigrator.migrate(inner, path: "m", to: three, MigrationOptions(), StoreOptions())
     expectError(.incompatibleModel) { _ = try old.object(leaf) }
     expectError(.incompatibleModel) { try old.insert("Leaf", ["x": 2]) }
-    let new = try ObjectStore.assemble(inner, path: "m", model: nil, options: StoreOptions())
+    let new = try StoreOpening.assemble(inner, path: "m", model: nil, options: StoreOptions())
     try checked(new)
   }
 

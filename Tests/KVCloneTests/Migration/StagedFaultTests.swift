@@ -120,11 +120,11 @@ struct StagedFaultTests {
       faulty.arm(number)
       var thrown: (any Error)?
       do {
-        _ = try ObjectStore.migrate(faulty, path: "faulty", to: versions[1], options, StoreOptions())
+        _ = try StoreMigrator.migrate(faulty, path: "faulty", to: versions[1], options, StoreOptions())
       } catch { thrown = error }
       let fired = faulty.fired
       faulty.arm(nil)
-      let store = try ObjectStore.assemble(inner, path: "m", model: nil, options: StoreOptions())
+      let store = try StoreOpening.assemble(inner, path: "m", model: nil, options: StoreOptions())
       guard let fired else {
         #expect(thrown == nil, "\(thrown.map { "\($0)" } ?? "")")
         #expect(store.model.modelHash == versions[1].modelHash)

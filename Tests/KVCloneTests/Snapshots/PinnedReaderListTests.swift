@@ -163,7 +163,7 @@ import Testing
     let engine = MemoryStorage()
     try ObjectStore.create(in: engine, model: pinnedModel).close()
     engine.reopen()
-    let store = try ObjectStore.assemble(engine, path: "engine", model: nil, options: StoreOptions())
+    let store = try StoreOpening.assemble(engine, path: "engine", model: nil, options: StoreOptions())
     let id = try store.insert("Account", ["balance": .integer(1)])
     #expect(try store.activeReaders().isEmpty)
     let snapshot = try store.pinnedSnapshot(owner: "memory")

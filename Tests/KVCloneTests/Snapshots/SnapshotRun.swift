@@ -141,7 +141,7 @@ final class SnapshotRun {
       live.append(Copy(name: name, oracle: operations.oracle, isFromWithin: true))
     case 4:
       guard let copy = operations.pick(live.filter { !$0.isHeld }) else { return }
-      try tx.changeSnapshots { (snapshots) throws(StoreError) in try snapshots.delete([copy.name]) }
+      try SnapshotManager.change(in: &tx) { (snapshots) throws(StoreError) in try snapshots.delete([copy.name]) }
       live.removeAll { $0.name == copy.name }
     case 5..<8: try clone(&tx)
     case 8: try cloneSnapshot(&tx)

@@ -337,7 +337,7 @@ struct SnapshotWrongStateTests {
         try tx.set(book, "title", "two")
         try tx.createSnapshot(named: "never")
         try tx.delete([book])
-        try tx.changeSnapshots { (snapshots) throws(StoreError) in try snapshots.delete(["kept"]) }
+        try SnapshotManager.change(in: &tx) { (snapshots) throws(StoreError) in try snapshots.delete(["kept"]) }
         try tx.createSnapshot(named: "kept")
         throw Refusal()
       }
@@ -347,7 +347,7 @@ struct SnapshotWrongStateTests {
     #expect(try kept.read { tx in try SnapshotTests.text(tx) } == before)
     // The same, and it happens: the name is another snapshot's now.
     try test.store.write { tx in
-      try tx.changeSnapshots { (snapshots) throws(StoreError) in try snapshots.delete(["kept"]) }
+      try SnapshotManager.change(in: &tx) { (snapshots) throws(StoreError) in try snapshots.delete(["kept"]) }
       try tx.set(book, "title", "four")
       try tx.createSnapshot(named: "kept")
       try tx.set(book, "title", "five")

@@ -8,7 +8,7 @@ enum Main {
     StandardInput.prepare()
     let arguments = CommandLineOrder.globalsAfterCommand(Array(CommandLine.arguments.dropFirst()))
     // Before signal handling starts a second thread.
-    ObjectStore.prepareProcess()
+    StoreOpening.prepareProcess()
     let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
     do {
       try StandardInput.requireDescriptors()

@@ -16,6 +16,9 @@ struct CloneCall: Sendable {
     destination = store
   }
 
+  /// How fast clones of the destination have been written lately.
+  private var pace: ClonePace { destination.schema.attachments.value(of: ClonePace.self) }
+
   // MARK: Cloning
 
   func run() throws -> CloneResult { try run(CloneMonitor(progress: options.progress)) }
@@ -104,7 +107,7 @@ struct CloneCall: Sendable {
     if let byteCount = planned?.context.byteCount { try destination.engine.space?.makeRoom(for: byteCount) }
     try cancellation.check(.wait, 0, of: nil)
     let commits =
-      try planned.map { try destination.makeFreedPagesUsable(for: $0.context.leastByteCount, dryRun: reasons) } ?? 0
+      try planned.map { try makeFreedPagesUsable(for: $0.context.leastByteCount, dryRun: reasons) } ?? 0
     var transaction = WriteTransaction(
       try destination.writeSession(label: reasons == nil ? "clone" : "clone plan", isDryRun: reasons != nil))
     transaction.operation = "clone"
@@ -125,7 +128,7 @@ struct CloneCall: Sendable {
     }
     var result: CloneResult
     do {
-      result = try transaction.write(context, from: origin, reader, roots, attempt.key, start)
+      result = try origin.write(context, reader, roots, attempt.key, start, in: &transaction)
       try cancellation.check(.commit, 0, of: result.objectCount)
     } catch {
       // The hook may have shown ids to its caller: they are not reused.
@@ -137,11 +140,32 @@ struct CloneCall: Sendable {
     let committed = ContinuousClock.now
     // A plan that was made under the lock, and changes by a hook, do not predict the next clone.
     if planned != nil, options.didClone == nil, reasons == nil {
-      destination.clonePace.note(result, writing: written - locked, commit: committed - written)
+      pace.note(result, writing: written - locked, commit: committed - written)
     }
     cancellation.report(.commit, result.objectCount, of: result.objectCount)
     result.duration = committed - start
     return result
+  }
+
+  /// Less than this, freed or needed, is not worth a commit.
+  private static let worthReusing: UInt64 = 1 << 20
+
+  /// Lets a large write use the pages that the last commit freed, which LMDB gives to the next commit but one: a small
+  /// commit comes between them. Otherwise a clone right after the delete of another one would make the file grow by its
+  /// whole size.
+  ///
+  /// - Parameter byteCount: what the write will take at least.
+  /// - Returns: how many commits were made.
+  private func makeFreedPagesUsable(for byteCount: UInt64, dryRun reasons: PlanReasons?) throws -> UInt64 {
+    guard reasons == nil, byteCount >= Self.worthReusing, let space = destination.engine.space,
+      try space.lastFreedByteCount() >= Self.worthReusing
+    else {
+      return 0
+    }
+    var session = try destination.writeSession(label: "clone")
+    session.changes.isEmpty = false
+    try WriteTransaction(session).commit(destination)
+    return 1
   }
 
   // MARK: Planning
@@ -168,7 +192,7 @@ struct CloneCall: Sendable {
       }
     }
     var plan = survey.plan
-    if !plan.isRepeated { plan.estimatedLockDuration = destination.clonePace.lockDuration(of: plan) }
+    if !plan.isRepeated { plan.estimatedLockDuration = pace.lockDuration(of: plan) }
     return plan
   }
 

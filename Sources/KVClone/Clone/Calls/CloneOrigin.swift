@@ -66,7 +66,7 @@ enum CloneOrigin: Sendable {
     case .transaction: nil
     case .snapshot(let snapshot):
       CloneReader(
-        try snapshot.store.snapshotSession(snapshot.name, epoch: snapshot.info.epoch, byPresentModel: true))
+        try snapshot.session(byPresentModel: true))
     case .store(let store): CloneReader(try store.readSession())
     }
   }
@@ -100,7 +100,7 @@ enum CloneOrigin: Sendable {
   }
 
   private static func checkEntities(of roots: [ObjectID], in snapshot: Snapshot, _ schema: Schema) throws {
-    let own = try snapshot.store.snapshotSession(snapshot.name, epoch: snapshot.info.epoch)
+    let own = try snapshot.session()
     if own.schema.catalogNumber == schema.catalogNumber { return }
     for root in roots where try own.exists(root) {
       let entity = try own.entity(of: root)

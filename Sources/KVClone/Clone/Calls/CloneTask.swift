@@ -1,19 +1,5 @@
 public import KVCloneCore
-public import KVCloneModel
 import Synchronization
-
-extension ObjectStore {
-  /// Starts a deep clone on a thread of the store and returns immediately.
-  ///
-  /// Use the returned task to observe the clone or to cancel it from other code.
-  public func startClone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) -> CloneTask {
-    let operation = CloneTask(options.progress)
-    writerQueue.async {
-      operation.end(Result { try CloneCall(roots, options, to: self).run(operation.control) })
-    }
-    return operation
-  }
-}
 
 /// A clone that runs on a thread of the store.
 public final class CloneTask: Sendable {

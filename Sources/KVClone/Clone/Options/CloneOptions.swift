@@ -218,3 +218,12 @@ public struct AppliedRule: Sendable, Hashable {
   /// The action and its rule, such as `follow (R7)`, `share (R6)` or `rebuild uuid (R16)`.
   public let rule: String
 }
+
+extension CloneOptions {
+  init(excludedRelationshipNames: [String], passingExclusionList: Bool, config: CloneUserInfoKeys) {
+    self.init()
+    self.excludedRelationshipNames = excludedRelationshipNames
+    self.passingExclusionList = passingExclusionList
+    userInfoKeys = config
+  }
+}

@@ -52,12 +52,30 @@ extension CloneKey {
     }
   }
 
+  /// Deletes the stored results that match every argument that is given, and returns their number.
+  static func purge(
+    _ keys: [String]?, before: Date?, expiredOnly: Bool, in transaction: inout WriteTransaction
+  ) throws -> Int {
+    let wanted = keys.map { Set($0.map { Array($0.utf8) }) }
+    let now = Date()
+    let looksInside = before != nil || expiredOnly
+    return try transaction.change { session in
+      try purge(
+        in: &session, { key in wanted?.contains(key) ?? true },
+        looksInside
+          ? { operation in
+            if let before, operation.time >= before.timeIntervalSinceReferenceDate { return false }
+            return !expiredOnly || operation.isExpired(at: now)
+          } : nil)
+    }
+  }
+
   /// Deletes stored results, and returns their number.
   ///
   /// - Parameters:
   ///   - isNamed: whether a key is selected.
   ///   - isWanted: whether a stored value is selected; nil to select all, so that corrupted ones can be deleted.
-  static func purge(
+  private static func purge(
     in session: inout Session, _ isNamed: ([UInt8]) -> Bool, _ isWanted: ((OperationValue) -> Bool)?
   ) throws(StoreError) -> Int {
     let table = session.schema.tables.operations

@@ -59,8 +59,3 @@ final class ClonePace: Attachment {
 extension Duration {
   fileprivate var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 }
-
-extension ObjectStore {
-  /// The recent speed of clones.
-  var clonePace: ClonePace { schema.attachments.value(of: ClonePace.self) }
-}

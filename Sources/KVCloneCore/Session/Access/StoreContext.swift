@@ -13,7 +13,7 @@ package struct StoreContext: Sendable {
   /// The engine, or nil for sessions that never write.
   package let engine: (any StorageEngine)?
   /// Lifecycle hooks, or nil if none are registered.
-  let hooks: (any SessionHooks)?
+  private(set) var hooks: (any SessionHooks)?
   /// The size limits, or nil if none are set.
   let limits: StoreLimits?
 
@@ -32,6 +32,13 @@ package struct StoreContext: Sendable {
     self.engine = engine
     self.hooks = hooks
     self.limits = limits
+  }
+
+  /// The context of write transactions.
+  func with(_ hooks: (any SessionHooks)?) -> StoreContext {
+    var context = self
+    context.hooks = hooks
+    return context
   }
 
   /// The directory for temporary files. Looking it up takes a system call.

@@ -2,7 +2,7 @@ import KVCloneRecords
 import Synchronization
 
 /// Wakes tasks that wait for commits, of this process or others.
-package final class CommitSignal: Sendable {
+package final class CommitSignal: StoreResource {
   private struct State {
     /// Incremented for every noticed commit.
     var generation: UInt64 = 0
@@ -31,7 +31,7 @@ package final class CommitSignal: Sendable {
   }
 
   /// Ends all waiting.
-  func close() {
+  package func close() {
     // Objects that are released with the watcher are released outside of the lock.
     let (waiters, watcher) = state.withLock { state in
       state.isClosed = true

@@ -33,25 +33,23 @@ public final class ObjectStore: Sendable {
   package let schema: Schema
   /// The format version of the file at the time of opening; `info` returns the current one.
   package let formatVersion: UInt32
-  package let serialFloor = SerialHighWaterMark()
+  /// What the sessions of the store share. Hooks concern writes only.
+  package let context: StoreContext
   /// Lifecycle hooks, or nil if none are registered.
   let hooks = Mutex<(any SessionHooks)?>(nil)
   /// Values that features keep with the store.
   package let attachments = Attachments()
-  /// The size limits, or nil if none are set.
-  let limits: StoreLimits?
   /// Wakes tasks that wait for commits.
   package let commitSignal = CommitSignal()
-  /// The uploads of this process that are in progress.
-  let stagers: Stagers
-  /// The pinned snapshots that are open.
-  package let pins: any StoreResource
+  /// What ends with the store, in this order.
+  private let resources: [any StoreResource]
   /// Asynchronous writes wait and sync here, one after the other, and never on the cooperative pool.
   package let writerQueue = WriterQueue()
 
+  /// - Parameter resources: what else ends with the store, before its waiting tasks and uploads do.
   package init(
     path: String, uuid: UUID, options: StoreOptions, engine: any StorageEngine, schema: Schema, formatVersion: UInt32,
-    pins: any StoreResource
+    resources: [any StoreResource]
   ) {
     self.path = path
     self.uuid = uuid
@@ -59,19 +57,23 @@ public final class ObjectStore: Sendable {
     self.engine = engine
     self.schema = schema
     self.formatVersion = formatVersion
-    limits = StoreLimits(options)
-    self.pins = pins
-    stagers = Stagers(engine.files, isReadOnly: options.isReadOnly)
+    context = StoreContext(
+      uuid: uuid, serialFloor: SerialHighWaterMark(), engine: engine, hooks: nil, limits: StoreLimits(options))
+    self.resources = resources + [commitSignal, Stagers(engine.files, isReadOnly: options.isReadOnly)]
   }
 
   /// Closes the file as soon as the last open transaction has ended.
   ///
   /// Closing also ends all pinned snapshots. Every later call throws `closed`.
   public func close() {
-    pins.close()
-    commitSignal.close()
-    stagers.close()
+    for resource in resources { resource.close() }
     engine.close()
+  }
+
+  /// The only resource of a type, which the store was assembled with.
+  package func resource<Resource: StoreResource>(_: Resource.Type) -> Resource {
+    for case let resource as Resource in resources { return resource }
+    preconditionFailure("the store was assembled without \(Resource.self)")
   }
 }
 

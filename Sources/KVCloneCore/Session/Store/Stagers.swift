@@ -4,7 +4,7 @@ import Synchronization
 /// The staged uploads of one open store, each with a locked byte of `stagers.lock`.
 ///
 /// Bytes are claimed and tested under the store's write lock, which excludes other processes.
-final class Stagers: Sendable {
+final class Stagers: StoreResource {
   private struct State {
     var file: StagerLockFile?
     /// The bytes of this process's uploads. The kernel does not distinguish them from free ones, because this process
@@ -71,7 +71,7 @@ final class Stagers: Sendable {
   }
 
   /// Releases all bytes; there are no more uploads.
-  func close() {
+  package func close() {
     state.withLock { state in
       state.isClosed = true
       state.own.removeAll()

@@ -31,7 +31,7 @@ struct InsertCommand: ToolCommand {
       var relationships: [String: [ObjectID]] = [:]
       for (name, targets) in values.relationships { relationships[name] = try transaction.objectIDs(named: targets) }
       let id = try transaction.insert(entity, values.attributes.values, relationships: relationships)
-      for file in values.attributes.files { try transaction.setFile(id, file, below: ".") }
+      for file in values.attributes.files { try file.set(id, in: &transaction, below: ".") }
       return try transaction.name(of: id)
     }
     let output = Output()

@@ -65,7 +65,7 @@ struct LoadCommand: ToolCommand {
     if file != "-" {
       result = try store.load(contentsOf: file, options: options)
     } else if StandardInput.isRegularFile {
-      result = try store.loadRegularFile(options, from: StandardInput.append(to:))
+      result = try LoadRun(store, options).loadRegularFile(from: StandardInput.append(to:))
     } else {
       result = try store.load(options, from: StandardInput.append(to:))
     }

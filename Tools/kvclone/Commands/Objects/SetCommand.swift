@@ -28,7 +28,7 @@ struct SetCommand: ToolCommand {
       let values = try Assignments(assignments, entity: object.entityName, model: model)
       let attributes = values.attributes.values
       if !attributes.isEmpty { try transaction.setAttributes(id, attributes) }
-      for file in values.attributes.files { try transaction.setFile(id, file, below: ".") }
+      for file in values.attributes.files { try file.set(id, in: &transaction, below: ".") }
       for (name, targets) in values.relationships {
         let members = try transaction.objectIDs(named: targets)
         try transaction.setMembers(id, name, members)

@@ -1,0 +1,111 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// The named snapshots of a store.
+struct StoreSnapshots {
+  private let store: ObjectStore
+
+  init(_ store: ObjectStore) {
+    self.store = store
+  }
+
+  /// The schemas of model versions by which snapshots are read.
+  var schemas: SnapshotSchemas { store.attachments.value(of: SnapshotSchemas.self) }
+
+  func create(_ name: String, _ expires: Date?, _ userInfo: [String: String]) throws -> Snapshot {
+    let info = try change { (snapshots) throws(StoreError) in
+      try snapshots.create(name, expires: expires, userInfo: userInfo, isAutomatic: false).info
+    }
+    return Snapshot(info, store)
+  }
+
+  /// Creates an automatic snapshot, and deletes those that the options no longer keep.
+  func createAutomatic(_ userInfo: [String: String]) throws -> Snapshot {
+    let retention = store.options.snapshotRetention
+    let info = try change { (snapshots) throws(StoreError) in
+      let info = try snapshots.createAutomatic("", userInfo: userInfo).info
+      try snapshots.deleteSuperfluous(retention)
+      return info
+    }
+    return Snapshot(info, store)
+  }
+
+  /// In the order of creation.
+  func all() throws(StoreError) -> [SnapshotInfo] {
+    let session = try store.readSession()
+    var infos: [SnapshotInfo] = []
+    for (name, value) in try Snapshots.all(session.storage, session.schema.tables) {
+      infos.append(SnapshotInfo(name, value, modelVersion: try modelVersion(of: value, session)))
+    }
+    return infos
+  }
+
+  func named(_ name: String) throws(StoreError) -> Snapshot {
+    let session = try store.readSession()
+    let value = try Snapshots.existing(session.storage, store.schema.tables, name)
+    return Snapshot(SnapshotInfo(name, value, modelVersion: try modelVersion(of: value, session)), store)
+  }
+
+  private func modelVersion(of value: SnapshotValue, _ session: borrowing Session) throws(StoreError) -> String? {
+    try schemas.schema(of: value, session.storage, store.schema).model.versionIdentifier
+  }
+
+  func delete(_ names: [String]) throws {
+    try change { (snapshots) throws(StoreError) in
+      try snapshots.delete(names)
+      snapshots.markDeleteOnly()
+    }
+  }
+
+  func deleteExpired() throws -> [String] {
+    // Most of the time there is none, and no need to keep others from writing.
+    guard try all().contains(where: { $0.isExpired() && $0.holds.isEmpty }) else { return [] }
+    return try change { (snapshots) throws(StoreError) in
+      let expired = try snapshots.deleteExpired()
+      snapshots.markDeleteOnly()
+      return expired
+    }
+  }
+
+  /// Changes snapshots in a transaction of its own.
+  func change<R>(_ body: (inout SnapshotManager) throws(StoreError) -> R) throws -> R {
+    try onceMoreIfMapFull {
+      try store.runWrite(label: "snapshot", timeout: nil) { tx in try SnapshotManager.change(in: &tx, body) }
+    }
+  }
+
+  // MARK: Reading
+
+  /// A transaction that sees what a snapshot shows.
+  ///
+  /// - Parameter byPresentModel: it is read by the store's own model, which has the same hash, and not by its own.
+  func session(of snapshot: Snapshot, byPresentModel: Bool = false) throws(StoreError) -> Session {
+    let present = store.schema
+    var storage = StorageTransaction(try store.engine.beginRead())
+    let value = try Snapshots.existing(storage, present.tables, snapshot.name, epoch: snapshot.info.epoch)
+    let own = try schemas.schema(of: value, storage, present)
+    if byPresentModel { try present.requireReading(own, of: snapshot.name) }
+    let schema = byPresentModel ? present : own
+    // By the store's own, as the writer does.
+    let horizon = SnapshotHorizon(value, present.orderedLists)
+    storage.interpose { SnapshotBackend($0, preimages: schema.tables.preimages, horizon) }
+    var session = store.context.session(storage, schema)
+    // Of the last commit that it shows only a part, where that went on afterwards.
+    session.shownCommit = value.isUnfinished ? value.commit - min(1, value.commit) : value.commit
+    session.trustFetchIndexes(schema.codes.fetchIndexes == own.codes.fetchIndexes)
+    return session
+  }
+
+  /// - Throws: `snapshotNotFound` for a snapshot of another store, of which this one may have a namesake.
+  func requireOwn(_ snapshot: Snapshot) throws(StoreError) {
+    if snapshot.store.uuid == store.uuid { return }
+    throw StoreError(
+      .snapshotNotFound, "the snapshot \(snapshot.name) belongs to another store; use a snapshot of this store")
+  }
+}

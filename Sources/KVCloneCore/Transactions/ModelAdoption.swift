@@ -1,0 +1,60 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+package import KVCloneRecords
+
+/// Brings a store's fetch indexes in line with its model, when it is opened for writing.
+package enum ModelAdoption {
+  /// The store's catalog from now on: with its model, and fetch indexes as that has them.
+  ///
+  /// A damaged record stands in the way of a new index, and must not in the way of everything else: the store then goes on
+  /// without the new ones, and the next opening tries again.
+  package static func update(
+    _ catalog: StoreCatalog, replacing stored: StoreCatalog, _ engine: any StorageEngine, _ tables: SchemaTables,
+    _ format: FormatRecord, _ options: StoreOptions
+  ) throws(StoreError) -> StoreCatalog {
+    for addsIndexes in [true, false] {
+      guard let successor = try catalog.succeeding(stored, addsIndexes: addsIndexes) else { return stored }
+      do throws(StoreError) {
+        try onceMoreIfMapFull { () throws(StoreError) in
+          try write(successor, replacing: stored, engine, tables, format, options)
+        }
+        return successor
+      } catch {
+        guard error.kind == .corrupted, addsIndexes else { throw error }
+        options.logger?.error("new fetch indexes could not be built and are not used: \(error.message)")
+      }
+    }
+    return stored
+  }
+
+  /// Makes `catalog` the store's: the model is written down, entries of new indexes are made, and those of indexes that
+  /// the model has no more are dropped, all in one write transaction.
+  private static func write(
+    _ catalog: StoreCatalog, replacing stored: StoreCatalog, _ engine: any StorageEngine, _ tables: SchemaTables,
+    _ format: FormatRecord, _ options: StoreOptions
+  ) throws(StoreError) {
+    var storage = StorageTransaction(try engine.beginWrite(label: "adopt model", timeout: options.busyTimeout))
+    let present = try StoreCatalog(storage, tables.metadata)
+    guard present.number == stored.number else {
+      throw StoreError(.busy, "another process changed the model of the store during opening; open it again")
+    }
+    guard let code = UInt16(exactly: catalog.number) else {
+      throw StoreError(
+        .limitExceeded,
+        "the store has stored 65,535 model versions, the maximum; dump it, and load the dump into a new store")
+    }
+    let schema = try Schema(catalog, tables: tables)
+    let commit = try Metadata.counter(storage, tables.metadata, MetadataKey.commitCounter)
+    let (old, new) = (stored.codes.fetchIndexIDs, catalog.codes.fetchIndexIDs)
+    try storage.record(schema, commit: commit + 1, droppedIndexes: old.subtracting(new))
+    var session = StoreContext(uuid: format.storeUUID, engine: engine).session(storage, schema, commit: commit + 1)
+    try IndexBuilder.writeCatalog(catalog, code, after: stored, in: &session)
+    for id in old.subtracting(new).sorted() { try IndexBuilder.drop(id, in: &session) }
+    try IndexBuilder.build(new.subtracting(old), in: &session)
+    try session.writeCounters()
+    try session.storage.commit()
+  }
+}

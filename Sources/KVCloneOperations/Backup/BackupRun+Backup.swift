@@ -1,0 +1,74 @@
+import KVCloneCore
+import KVCloneLMDB
+
+extension BackupRun {
+  /// Backs up a store to a new directory.
+  func back(
+    up store: ObjectStore, to path: String, _ options: BackupOptions
+  ) throws(StoreError) -> BackupResult {
+    if let since = options.since {
+      if options.finishesMigration {
+        throw StoreError(
+          .incrementalBackup,
+          "an incremental backup cannot finish a migration, because it copies records unchanged; use a full backup")
+      }
+      return try makeIncrement(of: store, to: path, since, options)
+    }
+    let environment = try store.engine.requireFiles(for: "a backup").environment
+    // A backup is written once; what finishes a migration is a store to go on with.
+    let copyOnWrite = options.finishesMigration ? environment.copyOnWrite : .asAbove
+    var copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: copyOnWrite) }
+    try copyState(of: environment, to: copy, store.path)
+    var (renewedCount, keptCount): (UInt64, UInt64) = (0, 0)
+    if options.finishesMigration {
+      (renewedCount, keptCount) = try renewRecords(of: copy, store.path)
+      // What was written has left free pages.
+      if renewedCount > 0 { copy = try copied(copy, to: path, copyOnWrite, of: store.path) }
+    }
+    try sync(copy)
+    let verified = try verify(copy, options.verification, of: store.path)
+    let byteCount = copy.byteCount
+    try publish(copy)
+    return BackupResult(
+      byteCount: byteCount, pageCount: verified.pageCount, commit: verified.commit,
+      duration: ContinuousClock.now - start, renewedCount: renewedCount, keptCount: keptCount)
+  }
+
+  /// Brings the records of a copy to the layouts of the present model: how many, and how many stay as they were.
+  private func renewRecords(
+    of copy: borrowing StoreCopy, _ path: String
+  ) throws(StoreError) -> (renewed: UInt64, kept: UInt64) {
+    defer { copy.removeReaderLock() }
+    let environment = try storeErrors { () throws(LMDBError) in try copy.openEnvironment(tables: []) }
+    defer { environment.close() }
+    begin(.rebuild, of: copy.byteCount)
+    guard var renewal = try RecordRenewal(environment, path, self) else { return (0, 0) }
+    try renewal.renew()
+    return (renewal.renewedCount, renewal.keptCount)
+  }
+
+  /// A copy of a copy that was changed, without the pages that are free in it now.
+  private func copied(
+    _ copy: borrowing StoreCopy, to path: String, _ copyOnWrite: CopyOnWrite, of source: String
+  ) throws(StoreError) -> StoreCopy {
+    let directory = copy.directory
+    let file = try storeErrors { () throws(LMDBError) in try PageFile(at: directory, watch: watch()) }
+    let next = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: copyOnWrite) }
+    try self.copy(file, to: next, of: source)
+    return next
+  }
+
+  /// Copies the state that is committed now. The pages are free for writers again when this returns.
+  func copyState(
+    of environment: LMDBEnvironment, to copy: borrowing StoreCopy, _ source: String
+  ) throws(StoreError) {
+    try check()
+    let file = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment, watch: watch()) }
+    // LMDB goes on by the number alone. What is not a sound page of that number would be left out for the state before, and that is
+    // not the one that was to be saved.
+    if let finding = file.metaFindings.first {
+      throw StoreError(PageError(page: finding.page, problem: finding.problem))
+    }
+    try self.copy(file, to: copy, of: source)
+  }
+}

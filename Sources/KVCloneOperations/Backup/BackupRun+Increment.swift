@@ -1,0 +1,104 @@
+import KVClone
+import KVCloneCore
+import KVCloneLMDB
+import KVCloneModel
+import KVCloneRecords
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension BackupRun {
+  /// Makes an increment: what changed since a snapshot, in a file of the store's own form.
+  ///
+  /// What is gathered comes in no order of keys. So it goes to a file of LMDB's beside the new one first, which sorts it with a
+  /// few MiB of memory; from there it is copied as a backup is, into full pages.
+  func makeIncrement(
+    of store: ObjectStore, to path: String, _ since: String, _ options: BackupOptions
+  ) throws(StoreError) -> BackupResult {
+    guard store.engine is LMDBEngine else { throw StoreError(.io, "the store has no data file to copy") }
+    let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
+    let increment: (commit: UInt64, entryCount: UInt64)
+    do {
+      // Gone before the increment has its name: once it has, nobody would sweep what is left of this.
+      let scratch = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
+      try check()
+      begin(.gather)
+      increment = try gather(store, since, into: scratch, copy)
+    }
+    try sync(copy)
+    let pageCount = try verifyIncrement(copy, options.verification, of: store.path)
+    let byteCount = copy.byteCount
+    try publish(copy)
+    return BackupResult(
+      byteCount: byteCount, pageCount: pageCount, commit: increment.commit, duration: ContinuousClock.now - start,
+      since: since, entryCount: increment.entryCount)
+  }
+
+  /// Gathers into `scratch`, and copies that.
+  private func gather(
+    _ store: ObjectStore, _ since: String, into scratch: borrowing StoreCopy, _ copy: borrowing StoreCopy
+  ) throws(StoreError) -> (commit: UInt64, entryCount: UInt64) {
+    // Before the reader begins, which would not see it.
+    guard let redirects = try store.engine.openTables([.redirects], create: false).first else {
+      throw StoreError(.corrupted, "the table redirects is missing in the store at \(store.path); run `check`")
+    }
+    let session = try pinnedSession(of: store, owner: "backup")
+    try Self.requireNoMigration(since, session)
+    let codes = ([redirects] + session.schema.tables.all).map(\.code) + [.deletions]
+    let environment = try storeErrors { () throws(LMDBError) in
+      try scratch.openEnvironment(tables: codes.compactMap(\.name))
+    }
+    defer { environment.close() }
+    let target = LMDBEngine(environment)
+    let tables = try target.openTables(codes, create: false)
+    let increment: IncrementValue
+    let sink = IncrementSink(try target.beginWrite(label: "increment", timeout: .zero), tables, self)
+    do {
+      let gathering = try IncrementGathering(session, since: since, redirects: redirects, path: store.path, sink)
+      increment = try gathering.run()
+      // The store's pages are free for its writers again.
+    }
+    try sink.backend.commit()
+    try check()
+    let file = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment, watch: watch()) }
+    try self.copy(file, to: copy, of: store.path)
+    return (increment.commit, sink.entryCount)
+  }
+
+  /// A migration gives other meanings to what a base has.
+  private static func requireNoMigration(_ since: String, _ session: borrowing Session) throws(StoreError) {
+    let snapshot = try Snapshots.existing(session.storage, session.schema.tables, since)
+    let then = try StoreCatalog(session.storage, session.schema.tables.metadata, number: UInt64(snapshot.modelNumber))
+    let now = session.schema
+    if then.codes.former == now.codes.former, then.model.modelHash == now.model.modelHash,
+      SchemaCodes.storeAlike(then.codes, then.model, as: now.codes, now.model)
+    {
+      return
+    }
+    throw StoreError(
+      .incompatibleModel,
+      "the store was migrated to another model version after the snapshot \(since); make a full backup, and a new "
+        + "snapshot for later incremental backups")
+  }
+
+  /// A session for a long reading, by the model that the state has: another process may have given the store other indexes.
+  private func pinnedSession(of store: ObjectStore, owner: String) throws(StoreError) -> Session {
+    let storage = StorageTransaction(try store.engine.beginPinnedRead(owner: owner))
+    let catalog = try StoreCatalog(storage, store.schema.tables.metadata)
+    let schema = try Schema(catalog, tables: store.schema.tables, transformers: store.schema.transformers)
+    return store.context.session(storage, schema)
+  }
+
+  /// Looks at a new increment, and answers the number of its pages.
+  func verifyIncrement(
+    _ copy: borrowing StoreCopy, _ verification: BackupOptions.Verification, of source: String
+  ) throws(StoreError) -> Int {
+    let directory = copy.directory
+    begin(.verify, of: verification == .none ? nil : 2 * copy.byteCount)
+    if verification == .none { return Int(copy.byteCount) / LMDBLimits.pageSize }
+    return try IncrementFile(at: directory, named: source, self).map.pageCount
+  }
+}

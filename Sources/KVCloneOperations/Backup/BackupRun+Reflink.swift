@@ -1,0 +1,54 @@
+import KVCloneCore
+import KVCloneLMDB
+
+extension BackupRun {
+  /// Copies a store by sharing its blocks, or else page by page.
+  func reflink(_ store: ObjectStore, to path: String) throws(StoreError) -> ReflinkResult {
+    let environment = try store.engine.requireFiles(for: "a reflink copy").environment
+    let copy = try storeErrors { () throws(LMDBError) in
+      try StoreCopy(to: path, copyOnWrite: environment.copyOnWrite)
+    }
+    try check()
+    var reason: ReflinkResult.CopyReason?
+    var lockDuration = Duration.zero
+    if store.options.isReadOnly {
+      reason = .readOnlyStore
+    } else {
+      if let duration = try share(environment, copy, store.options.busyTimeout) {
+        lockDuration = duration
+      } else {
+        reason = .fileSystem
+      }
+    }
+    if reason != nil { try copyState(of: environment, to: copy, store.path) }
+    try sync(copy, isForgotten: false)
+    let verified = try verify(copy, .none, of: store.path)
+    let byteCount = copy.byteCount
+    try publish(copy)
+    return ReflinkResult(
+      copyReason: reason, byteCount: byteCount, commit: verified.commit, duration: ContinuousClock.now - start,
+      lockDuration: lockDuration)
+  }
+
+  /// Has the new file share the store's blocks; nil if it cannot, else how long the write lock was held.
+  ///
+  /// The kernel writes out what the source has in memory before it shares blocks, so with a commit log, too, the snapshot has
+  /// all that was committed.
+  private func share(
+    _ environment: LMDBEnvironment, _ copy: borrowing StoreCopy, _ timeout: Duration
+  ) throws(StoreError) -> Duration? {
+    environment.mergeLastExtents()
+    // What was merged is in memory, as the pages are that only the commit log has made durable.
+    environment.writeBackAhead()
+    let duration = try storeErrors { () throws(LMDBError) -> Duration? in
+      let transaction = try environment.beginWrite(timeout: timeout, label: "snapshot-file")
+      let locked = ContinuousClock.now
+      let isShared = try copy.shareBlocks(of: environment)
+      transaction.abort()
+      return isShared ? ContinuousClock.now - locked : nil
+    }
+    guard let duration else { return nil }
+    try storeErrors { () throws(LMDBError) in try copy.untie() }
+    return duration
+  }
+}

@@ -1,0 +1,41 @@
+import KVCloneCore
+import KVCloneLMDB
+import KVCloneRecords
+
+/// Checks a store that is open.
+struct StoreCheck {
+  private let store: ObjectStore
+
+  init(_ store: ObjectStore) {
+    self.store = store
+  }
+
+  /// - Parameter refusals: what was refused before.
+  func check(_ options: CheckOptions, _ refusals: PageRefusals = PageRefusals()) throws(StoreError) -> CheckReport {
+    guard let environment = store.engine.files?.environment else { return try checkThroughEngine(options) }
+    let file = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment, refusals: refusals) }
+    return try CheckPasses(file, options) { (map) throws(StoreError) in try FileCheck.check(file, map, run(options)) }
+      .report
+  }
+
+  /// A run that knows what the open store does.
+  private func run(_ options: CheckOptions) -> CheckRun {
+    let run = CheckRun(schema: store.schema, options: options)
+    run.expectedUUID = store.uuid
+    run.isNewerFormat = store.formatVersion > FormatLimits.formatVersion
+    return run
+  }
+
+  /// Another engine's tables, which have no pages that we know of.
+  private func checkThroughEngine(_ options: CheckOptions) throws(StoreError) -> CheckReport {
+    let run = run(options)
+    var history: [StorageTable] = []
+    for code in TableCode.history {
+      if let table = try? store.engine.openTables([code], create: false).first { history.append(table) }
+    }
+    run.begin(history)
+    let session = try store.readSession()
+    try StoreChecker(session).check(run)
+    return run.report(pageCount: try store.engine.facts().pageCount)
+  }
+}

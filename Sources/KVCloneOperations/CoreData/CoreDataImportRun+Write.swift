@@ -1,0 +1,188 @@
+import Foundation
+import KVClone
+import KVCloneCore
+import KVCloneCoreData
+import KVCloneLMDB
+import KVCloneModel
+import KVCloneRecords
+
+extension CoreDataImportRun {
+  /// Imports a database into a new store.
+  ///
+  /// - Parameters:
+  ///   - target: the directory to create; nil for a plan without one.
+  ///   - isPlan: whether the new store is removed again.
+  static func run(
+    _ source: String, _ target: String?, _ options: CoreDataImportOptions,
+    _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?, isPlan: Bool = false
+  ) throws -> CoreDataImportReport {
+    let path = target ?? FileManager.default.temporaryDirectory.path + "/kvclone-import-\(UUID().uuidString)"
+    // Before the long reading, and again when the copy begins.
+    try storeErrors { () throws(LMDBError) in try OutputPath.requireNew(path) }
+    // The task is that of the caller.
+    let isCancelled: @Sendable () -> Bool = { cancellation?.isCancelled == true || Task.isCancelled }
+    progress?(OperationProgress(phase: .opening, completed: 0, total: nil))
+    let opened = try CoreDataImportSource(source, options, isCancelled)
+    let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: .offUnlessMirrored) }
+    let run = CoreDataImportRun(opened, options, scratch: copy.directory, progress, isCancelled)
+    do {
+      try run.fill(copy, path)
+      try opened.requireUnchanged()
+    } catch {
+      throw opened.translated(error)
+    }
+    copy.removeReaderLock()
+    try run.tell(.sync)
+    try storeErrors { () throws(LMDBError) in try copy.sync(isForgotten: false) }
+    try run.check()
+    run.report.byteCount = copy.byteCount
+    if !isPlan {
+      do throws(LMDBError) { try copy.publish() } catch { throw StoreError(error) }
+    }
+    run.report.duration = ContinuousClock.now - run.start
+    return run.report
+  }
+
+  private func fill(_ copy: borrowing StoreCopy, _ path: String) throws {
+    let catalog = try StoreCatalog(new: layout.model)
+    let environment = try storeErrors { () throws(LMDBError) in
+      try copy.openEnvironment(tables: catalog.tableCodes.compactMap(\.name))
+    }
+    defer { environment.close() }
+    let engine = LMDBEngine(environment)
+    let metadata = try engine.openTables([.metadata], create: false)[0]
+    var storage = StorageTransaction(try engine.beginWrite(label: "import", timeout: .seconds(5)))
+    for (key, value) in try catalog.entries(uuid: UUID(), created: Date()) {
+      try storage.put(metadata, key.span.bytes, value.span.bytes)
+    }
+    try storage.commit()
+    let store = try StoreOpening.assemble(engine, path: path, model: nil, options: StoreOptions())
+    defer { store.close() }
+    beginPass()
+    do {
+      try store.write(label: "import") { transaction in
+        transaction.operation = "import"
+        try write(&transaction)
+        try tell(.commit)
+        if options.skipsBroken {
+          try transaction.change { (session: inout Session) throws -> Void in
+            try BrokenObjectKeeper.own(&session) { (keeper) throws -> Void in try keeper.keep(noteKept) }
+          }
+        }
+      }
+    } catch let error as ValidationError {
+      guard let first = error.issues.first else { throw error }
+      throw Self.refusal(first)
+    }
+  }
+
+  /// Notes what an object has that is kept in files or as a blob.
+  func count(_ row: CoreDataRow, _ scan: SQLiteScan) throws {
+    for case let value? in row.values.values {
+      switch value {
+      case .binary(let data), .transformable(let data): report.binaryByteCount += UInt64(data.count)
+      default: break
+      }
+    }
+    for (_, stream) in row.streams {
+      switch stream {
+      case .column(let column, let skipped):
+        if let front = try scan.front(column, 0) { report.binaryByteCount += UInt64(front.byteCount - skipped) }
+      case .file(_, let byteCount):
+        report.binaryByteCount += byteCount
+        report.externalByteCount += byteCount
+        report.externalFileCount += 1
+      }
+    }
+  }
+
+  /// Writes all objects and links.
+  func write(_ transaction: inout WriteTransaction) throws {
+    // The closure borrows what it changes.
+    try withUnsafeMutablePointer(to: &transaction) { transaction in
+      try forEachObject { row, scan, _ in
+        try insert(row, scan, &transaction.pointee)
+        try count(row, scan)
+      }
+      try gatherLinks()
+      try forEachList { table, owner, members in
+        let schema = transaction.pointee.session.schema
+        let ownerCode = try schema.entity(table.links.ownerRoot).rootCode
+        let memberCode = try schema.entity(table.links.memberRoot).rootCode
+        try transaction.pointee.setMembers(
+          ObjectID(rootCode: ownerCode, serial: owner), table.links.relationship.name,
+          members.map { ObjectID(rootCode: memberCode, serial: $0) })
+      }
+      for hierarchy in layout.hierarchies where hierarchy.maximumKey > 0 {
+        let key = UInt64(min(hierarchy.maximumKey, CoreDataRows.maximumKey))
+        try raiseSerials(of: hierarchy.root, above: key, &transaction.pointee)
+      }
+    }
+  }
+
+  private func insert(_ row: CoreDataRow, _ scan: SQLiteScan, _ transaction: inout WriteTransaction) throws {
+    var property: String?
+    do {
+      let id = try restore(row, &transaction)
+      for (attribute, stream) in row.streams {
+        property = attribute
+        try transaction.setData(id, attribute) { writer in
+          switch stream {
+          case .column(let column, let skipped):
+            var rest = skipped
+            try scan.readChunks(column) { piece in
+              let part = piece.dropFirst(rest)
+              rest -= piece.count - part.count
+              try writer.append(part.span.bytes)
+            }
+          case .file(let name, let byteCount):
+            try external.read(name, byteCount) {
+              try writer.append($0)
+              try check()
+            }
+          }
+        }
+      }
+    } catch {
+      throw Self.named(error, row, property)
+    }
+  }
+
+  /// An error that is the row's fault, with its name; a full disk and the like stay what they are.
+  ///
+  /// - Parameter property: whose value was read.
+  private static func named(_ error: any Error, _ row: CoreDataRow, _ property: String?) -> any Error {
+    if let error = error as? TransferError {
+      return CoreDataImportError(
+        .invalidFile, "\(row.name) \(property ?? ""): \(error.reason)", entity: row.entity.name, property: property,
+        object: row.name)
+    }
+    if let error = error as? SQLiteError { return CoreDataImportError.named(error, row, property ?? "") }
+    guard let error = error as? StoreError, [.limitExceeded, .wrongType, .outOfRange].contains(error.kind) else {
+      return error
+    }
+    return CoreDataImportError(
+      .rejected, error.message, entity: row.entity.name, property: error.property,
+      object: row.name,
+      kindName: error.kindName)
+  }
+
+  /// Makes an object that had its id before; ids of one root entity come in ascending order. No hook is called.
+  private func restore(_ row: CoreDataRow, _ transaction: inout WriteTransaction) throws(StoreError) -> ObjectID {
+    try transaction.changeObjects(settles: false) { (session) throws(StoreError) in
+      let compiled = try session.schema.entity(row.entity.name)
+      session.changes.nextSerials[compiled.rootCode] = UInt64(row.key)
+      return try session.insert(compiled, row.values, [:])
+    }
+  }
+
+  /// Has new objects get serials above one that was given out before.
+  private func raiseSerials(
+    of entity: String, above serial: UInt64, _ transaction: inout WriteTransaction
+  ) throws(StoreError) {
+    try transaction.changeObjects { (session) throws(StoreError) in
+      let code = try session.schema.entity(entity).rootCode
+      session.changes.nextSerials[code] = max(session.changes.nextSerials[code] ?? 1, serial + 1)
+    }
+  }
+}

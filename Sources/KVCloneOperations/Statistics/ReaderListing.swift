@@ -1,0 +1,109 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import KVClone
+package import KVCloneCore
+import KVCloneLMDB
+import KVCloneRecords
+
+/// Who uses a store that this process has not open.
+package struct ReaderListing: Sendable {
+  /// Those that are there when the stale ones were cleared, if that was asked for.
+  package let readers: [ActiveReader]
+  /// How many places were cleared.
+  package let clearedCount: Int
+  /// Who writes.
+  package let writer: WriteLockHolder?
+
+  /// Lists the readers of a store. No reader slot needs to be free.
+  ///
+  /// - Parameter clearsStale: whether to free the slots of ended processes first.
+  package init(at path: String, clearsStale: Bool) throws(StoreError) {
+    var options = StoreOptions()
+    options.isReadOnly = true
+    options.keepsStaleReaders = true
+    let environment = try storeErrors { () throws(LMDBError) in
+      try LMDBEnvironment.open(at: path, options: options.lmdb)
+    }
+    defer { environment.close() }
+    let engine = LMDBEngine(environment)
+    clearedCount = clearsStale ? try engine.clearStaleReaders() : 0
+    let readers = try engine.readers() ?? []
+    writer = engine.writer()
+    do throws(StoreError) {
+      let store = try StoreOpening.assemble(engine, path: path, model: nil, options: options)
+      self.readers = try Self.describe(readers, store)
+    } catch {
+      // Who has all the places is what one wants to know then.
+      guard error.kind == .readersFull else { throw error }
+      self.readers = readers.map { ActiveReader($0, age: $0.age) }
+    }
+  }
+
+  /// The readers of an open store.
+  static func readers(of store: ObjectStore) throws(StoreError) -> [ActiveReader] {
+    let pinned = PinnedSnapshots.of(store)
+    if !pinned.isForked { pinned.endExpired() }
+    guard let readers = try store.engine.readers() else { return try pinnedReaders(store) }
+    return try describe(readers, store)
+  }
+
+  /// Adds what the history tells.
+  private static func describe(_ readers: [StorageReader], _ store: ObjectStore) throws(StoreError) -> [ActiveReader] {
+    let agesByLag = try leastAges(Set(readers.lazy.filter { $0.age == nil && $0.lag > 0 }.map(\.lag)), store)
+    return readers.map { ActiveReader($0, age: $0.age ?? agesByLag[$0.lag]) }
+  }
+
+  /// How long ago the first commit was that a reader does not see that is so far behind.
+  ///
+  /// Each commit of LMDB's is one of the store's: tables are made with the store, and opening them commits nothing.
+  private static func leastAges(_ lags: Set<UInt64>, _ store: ObjectStore) throws(StoreError) -> [UInt64: Duration] {
+    if lags.isEmpty { return [:] }
+    let session: Session
+    do throws(StoreError) {
+      session = try store.readSession()
+    } catch {
+      if error.kind == .readersFull { return [:] }
+      throw error
+    }
+    let last = try session.counter(MetadataKey.commitCounter)
+    let now = Date()
+    var ages: [UInt64: Duration] = [:]
+    for lag in lags where lag <= last {
+      guard let date = try HistoryReader.date(ofCommit: last - lag + 1, in: session) else { continue }
+      ages[lag] = .seconds(max(0, now.timeIntervalSince(date)))
+    }
+    return ages
+  }
+
+  /// Of an engine that knows of no readers: what is pinned.
+  private static func pinnedReaders(_ store: ObjectStore) throws(StoreError) -> [ActiveReader] {
+    let readers = PinnedSnapshots.of(store).alive
+    if readers.isEmpty { return [] }
+    let last = try store.readSession().counter(MetadataKey.commitCounter)
+    let process = ProcessNames.ownID
+    return readers.map { reader in
+      ActiveReader(
+        processID: process, thread: nil, owner: owner(reader.owner, ProcessNames.name(process)),
+        isThisProcess: true, kind: .pinned, age: reader.age, lag: last > reader.commit ? last - reader.commit : 0,
+        retainedBytes: nil, isStale: false)
+    }
+  }
+
+  fileprivate static func owner(_ name: String?, _ processName: String) -> String {
+    guard let name, !name.isEmpty else { return processName }
+    return name
+  }
+}
+
+extension ActiveReader {
+  fileprivate init(_ reader: StorageReader, age: Duration?) {
+    self.init(
+      processID: reader.processID, thread: reader.thread,
+      owner: ReaderListing.owner(reader.pinOwner, reader.processName), isThisProcess: reader.isThisProcess,
+      kind: !reader.isThisProcess ? .unknown : reader.pinOwner == nil ? .transaction : .pinned, age: age,
+      lag: reader.lag, retainedBytes: reader.retainedBytes, isStale: reader.isStale)
+  }
+}

@@ -1,0 +1,46 @@
+import KVCloneCore
+import KVCloneLMDB
+import KVCloneRecords
+import Synchronization
+
+extension StatisticsRun {
+  /// Reads every page of a store.
+  static func walk(
+    _ store: ObjectStore, _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?
+  ) throws(StoreError) -> DeepStatistics {
+    let environment = try store.engine.requireFiles(for: "statistics of pages").environment
+    let readers = try ReaderListing.readers(of: store)
+    // Whether another process has migrated the store.
+    _ = try store.readSession()
+    let facts = try store.engine.facts()
+    let watch = watch(facts, progress, cancellation)
+    let file = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment, watch: watch) }
+    let run = StatisticsRun(store.schema)
+    let census = PageCensus(first: { $0.hasPrefix("objects-") }, visit: { run.visit($0, $1, $2) })
+    let map = try storeErrors { () throws(LMDBError) in try file.walk(census) { run.begin($0) } }
+    if cancellation?.isCancelled == true { throw StoreError(.cancelled, "the statistics were cancelled") }
+    if let finding = map.findings.first(where: { !$0.problem.isHarmless }) {
+      throw StoreError(PageError(page: finding.page, problem: finding.problem))
+    }
+    if let failure = run.failure { throw failure }
+    let metadata = StorageTable(code: .metadata, handle: 0)
+    let storage = StorageTransaction(try PageFileEngine(file, map).beginReading())
+    let commit = try Metadata.counter(storage, metadata, MetadataKey.commitCounter)
+    return run.result(
+      census, map, facts, commit: commit, state: file.meta?.commitNumber ?? 0, store: store, readers: readers)
+  }
+
+  private static func watch(
+    _ facts: StorageFacts, _ progress: (@Sendable (OperationProgress) -> Void)?,
+    _ cancellation: Cancellation?
+  ) -> PageWatch? {
+    guard progress != nil || cancellation != nil else { return nil }
+    let total = facts.fileBytes
+    let completed = Atomic<UInt64>(0)
+    return PageWatch { byteCount in
+      let sum = completed.add(UInt64(byteCount), ordering: .relaxed).newValue
+      progress?(OperationProgress(phase: .read, completed: Int(clamping: min(sum, total)), total: Int(clamping: total)))
+      return cancellation?.isCancelled != true
+    }
+  }
+}

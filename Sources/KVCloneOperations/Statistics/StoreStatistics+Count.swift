@@ -1,0 +1,81 @@
+import KVCloneCore
+import KVCloneLMDB
+import KVCloneRecords
+
+extension StoreStatistics {
+  /// Reads the counters of a store.
+  init(of store: ObjectStore) throws(StoreError) {
+    // Before a reader of our own is one of them.
+    let readers = try ReaderListing.readers(of: store)
+    let session = try store.readSession()
+    let schema = store.schema
+    let tables = schema.tables.withRedirects
+    let sizes = try session.storage.sizes(tables)
+    let state = session.storage.stateNumber
+    let facts = try store.engine.facts()
+    let free = StoreStatistics.FreePages(
+      sizes.freed.map { ($0.state, UInt64($0.pages)) }, last: state, oldestLag: readers.first?.lag)
+    let usedPages = 2 + (sizes.tables + sizes.own).reduce(0) { $0 + $1.pages }
+    let counts = try ObjectCounts(session, usingTableSizes: true)
+    self.init(
+      uuid: store.uuid, commit: try session.counter(MetadataKey.commitCounter), fileBytes: facts.fileBytes,
+      mapBytes: facts.mapBytes, pageSize: facts.pageSize, pageCount: usedPages + free.count, freePages: free,
+      objectCount: counts.total, counts: counts.byEntity,
+      tables: schema.statistics(of: zip(tables.map(\.code), sizes.tables).map { ($0, $1) }, own: sizes.own),
+      snapshotCount: Int(clamping: try session.storage.entryCount(schema.tables.snapshots)),
+      readerCount: readers.count, oldestReader: readers.first, writer: store.engine.writer())
+  }
+}
+
+extension StoreInfo {
+  /// Counts the objects of a store.
+  init(of store: ObjectStore) throws(StoreError) {
+    let session = try store.readSession()
+    let counts = try ObjectCounts(session, usingTableSizes: false)
+    // The first snapshot, index or migration raises it, in another process too.
+    let format = try Metadata.format(session.storage, store.schema.tables.metadata)
+    self.init(
+      uuid: store.uuid, formatVersion: Int(format?.version ?? store.formatVersion), modelName: store.model.name,
+      modelVersion: store.model.versionIdentifier, modelHash: store.model.modelHash.hex, objectCount: counts.total,
+      counts: counts.byEntity, fileBytes: try store.engine.facts().fileBytes,
+      commit: try session.counter(MetadataKey.commitCounter),
+      snapshotCount: Int(clamping: try session.storage.entryCount(store.schema.tables.snapshots)))
+  }
+}
+
+extension Schema {
+  /// Tables by the names that people know.
+  func statistics(of tables: [(code: TableCode, sizes: TreeSizes)], own: [TreeSizes]) -> [TableStatistics] {
+    var found: [TableStatistics] = []
+    for (code, sizes) in tables {
+      found.append(TableStatistics(tableName(code), hasObjects: code.rootCode != nil, sizes))
+    }
+    for (name, sizes) in zip(["list of tables", "list of free pages"], own) {
+      found.append(TableStatistics(name, sizes))
+    }
+    return found
+  }
+
+  /// What a table is called: by its root entity, where it has objects.
+  func tableName(_ code: TableCode) -> String {
+    guard let root = code.rootCode else { return code.name ?? "table \(code.rawValue)" }
+    return entity(code: root)?.name ?? "removed entity \(root)"
+  }
+}
+
+extension StoreStatistics.FreePages {
+  /// - Parameters:
+  ///   - freed: by the commit that freed them, how many pages.
+  ///   - last: the last commit, by the engine's own count.
+  ///   - oldestLag: how far the oldest reader is behind; nil where there is none.
+  init(_ freed: [(state: UInt64, pages: UInt64)], last: UInt64, oldestLag: UInt64?) {
+    // As in `RetainedPages.count`.
+    let oldest = last > oldestLag ?? 0 ? last - (oldestLag ?? 0) : 0
+    var (reusable, held, recent) = (0, 0, 0)
+    for (state, pages) in freed {
+      let pages = Int(clamping: pages)
+      if state >= last { recent += pages } else if state >= oldest { held += pages } else { reusable += pages }
+    }
+    self.init(reusable: reusable, held: held, recent: recent)
+  }
+}

@@ -1,0 +1,74 @@
+import KVClone
+import KVCloneCore
+import KVCloneModel
+
+/// One dump and what it has written.
+struct DumpRun {
+  private var writer: ObjectLineWriter
+  private let options: DumpOptions
+  private var result = DumpResult()
+
+  private init(writer: ObjectLineWriter, options: DumpOptions) {
+    self.writer = writer
+    self.options = options
+  }
+
+  /// Writes the objects that a transaction sees.
+  static func dump(
+    _ transaction: borrowing ReadTransaction, _ options: DumpOptions, to sink: (RawSpan) throws -> Void
+  ) throws -> DumpResult {
+    let (model, uuid) = transaction._withSession { session in (session.schema.model, session.storeUUID) }
+    for name in options.entities where model.entity(named: name) == nil { throw model.unknownEntity(name) }
+    let wanted = concreteEntities(of: model, options.entities)
+    var ids: [ObjectID]?
+    if !options.roots.isEmpty {
+      ids = try transaction.cloneSet(of: options.roots, options: options.cloneOptions).sorted()
+    }
+    if let directory = options.blobsDirectory { try TransferFiles.prepareDirectory(directory) }
+    var run = DumpRun(writer: ObjectLineWriter(model: model, options: options, insideIDs: ids), options: options)
+    run.writer.writeHeader(model, uuid)
+    if let ids {
+      try run.dump(ids, of: Set(wanted), transaction, sink)
+    } else {
+      for entity in wanted {
+        try transaction.forEachObject(of: entity, includesSubentities: false) { object in
+          try run.dump(object, entity, transaction, sink)
+          return true
+        }
+      }
+    }
+    try run.writer.flush(to: sink)
+    return run.result
+  }
+
+  /// Concrete entities below the named ones, sorted by name.
+  private static func concreteEntities(of model: ManagedObjectModel, _ names: [String]) -> [String] {
+    let all = model.entities.filter { entity in
+      !entity.isAbstract && (names.isEmpty || names.contains { model.entity(entity.name, isKindOf: $0) })
+    }
+    return all.map(\.name).sorted(by: AttributeJSON.utf8Precedes)
+  }
+
+  private mutating func dump(
+    _ ids: [ObjectID], of wanted: Set<String>, _ transaction: borrowing ReadTransaction,
+    _ sink: (RawSpan) throws -> Void
+  ) throws {
+    // Ids sort by root entity; lines by concrete entity.
+    var byEntity: [String: [ObjectID]] = [:]
+    for id in ids { byEntity[try transaction.object(id).entityName, default: []].append(id) }
+    for (entity, ids) in byEntity.sorted(by: { AttributeJSON.utf8Precedes($0.key, $1.key) })
+    where wanted.contains(entity) {
+      for id in ids { try dump(try transaction.object(id), entity, transaction, sink) }
+    }
+  }
+
+  private mutating func dump(
+    _ object: ManagedObject, _ entity: String, _ transaction: borrowing ReadTransaction,
+    _ sink: (RawSpan) throws -> Void
+  ) throws {
+    try writer.writeLine(object, in: transaction, to: sink)
+    result.objectCount += 1
+    result.counts[entity, default: 0] += 1
+    if result.objectCount & 1023 == 0 { options.progress?(result.objectCount) }
+  }
+}
