@@ -24,9 +24,12 @@ extension Worker {
       do {
         return try run.perform(on: store)
       } catch {
-        // Where it is none of a write, but of an upload before them.
-        if failures.withLock({ $0.isEmpty }) { try tell(error, group.lowerBound) }
         if !(error is any KVCloneError) { throw error }
+        // Where it is none of a write, but of an upload before them.
+        if failures.withLock({ $0.isEmpty }) {
+          failures.withLock { $0.append(error) }
+          try tell(error, group.lowerBound)
+        }
       }
       if attempt == Self.attemptsUnderFault { Fault.clear() }
       let isUnknown = failures.withLock { $0.contains { ($0 as? StoreError)?.kind == .commitOutcomeUnknown } }
