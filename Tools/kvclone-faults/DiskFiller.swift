@@ -65,7 +65,12 @@ struct DiskFiller {
     for number in 0..<Self.attempts {
       let before = try StoreDigest.content(of: store)
       do {
-        try insert(size, into: store, &random)
+        // Each time in another way: as one write, and as a group of them.
+        if number % 2 == 0 {
+          try insert(size, into: store, &random)
+        } else {
+          try FillingGroup(name: "\(random.next())", version: version(of: store)).insert(2 * size, into: store, &random)
+        }
       } catch let error as any KVCloneError {
         guard error.kindName == StoreError.Kind.diskFull.rawValue else {
           throw Finding("the full disk was reported as \(error.kindName): \(error.message)")
@@ -81,8 +86,12 @@ struct DiskFiller {
     throw Finding("the disk did not become full")
   }
 
+  private func version(of store: ObjectStore) -> WorkloadVersion {
+    WorkloadVersion(index: store.model.modelHash == WorkloadModel.versions[0].modelHash ? 0 : 1)
+  }
+
   private func insert(_ count: Int, into store: ObjectStore, _ random: inout SeededGenerator) throws {
-    let title = store.model.modelHash == WorkloadModel.versions[0].modelHash ? "title" : "name"
+    let title = version(of: store).photoTitle
     try store.write { transaction in
       for _ in 0..<count {
         let image = Workload.bytes(2_000 + random.below(20_000), &random)

@@ -66,7 +66,7 @@ enum ErrorFaults: FaultClass {
     let context = try campaign.context()
     // The quick form meets an eighth of the calls with one variant each, others for each seed; the whole form all of them
     // with each.
-    return variants.enumerated().map { index, variant in
+    let groups = variants.enumerated().map { index, variant in
       let calls = context.calls.indices.filter { call in
         let isWrite = ["write", "meta", "label"].contains(context.calls[call].operation)
         let isChosen = !campaign.isQuick || (call + Int(context.workload.seed)) % (8 * variants.count) == 8 * index
@@ -74,10 +74,24 @@ enum ErrorFaults: FaultClass {
       }
       return TrialGroup(title: variant.title, trials: calls.map { trial(context, variant, call: $0 + 1) })
     }
+    return try groups + (context.workload.usesCommitLog ? [] : groupCommitsWithLog(campaign))
   }
 
-  /// How many commits come after the one that the fault meets.
-  private static let commitsAfter = 6
+  /// With a log, the commit of a group makes other calls.
+  private static func groupCommitsWithLog(_ campaign: Campaign) throws -> [TrialGroup] {
+    let context = try campaign.context(withLog: true)
+    let calls = context.calls.indices.filter { context.kind(ofCall: $0) == .grouped }
+    return variants.filter { ["EIO", "EIO-sticky"].contains($0.name) }.map { variant in
+      TrialGroup(
+        title: "\(variant.title) of a group commit, with a write-ahead log",
+        trials: campaign.sample(calls, oneOf: 8).map { call in
+          Trial(id: "log-\(variant.name):\(call + 1)", run: trial(context, variant, call: call + 1).run)
+        })
+    }
+  }
+
+  /// How many steps come after the one that the fault meets.
+  private static let stepsAfter = 6
 
   static func trial(_ context: TrialContext, _ variant: Variant, call: Int, arguments: [String] = []) -> Trial {
     trial(context, variant, call: call, of: context.calls, arguments: arguments)
@@ -88,7 +102,7 @@ enum ErrorFaults: FaultClass {
     _ context: TrialContext, _ variant: Variant, call: Int, of calls: [TrialContext.TracedCall],
     arguments: [String] = []
   ) -> Trial {
-    let last = min(calls[call - 1].commit + commitsAfter, context.workload.commitCount)
+    let last = context.workload.end(stepsAfter, stepsAfter: calls[call - 1].commit)
     let arguments = ["--commits", "\(last)"] + arguments
     return Trial(id: "\(variant.name):\(call)") { lane in
       let run = try WorkerRun(
@@ -114,7 +128,7 @@ enum ErrorFaults: FaultClass {
     // there for the next one.
     var maySweep = false
     var isCopying = false
-    var number = 0
+    var (number, acknowledged) = (0, -1)
     for line in run.lines {
       let parts = line.split(separator: " ")
       switch parts.first {
@@ -131,6 +145,7 @@ enum ErrorFaults: FaultClass {
       case "ack", "done", "copied":
         isCopying = false
         maySweep = false
+        if let known = Acknowledgement(line: line) { acknowledged = max(acknowledged, known.number) }
         if let unreported { return "\(line), although \(unreported) had failed without a report" }
       case "error":
         unreported = nil
@@ -142,19 +157,24 @@ enum ErrorFaults: FaultClass {
         let isOpening = context.workload.kind(number) == .automaticMigration
         isUnknown = kind == kindOfDecision || isOpening || isSame && isUnknown
         let isLeftover = kind == "storeExists" && maySweep
-        if !isLeftover && !variant.allowedKinds.contains(kind) {
+        // A savepoint cannot be rolled back after the engine has failed.
+        let isAborted = kind == "transactionAborted" && [.savepoints, .grouped].contains(context.workload.kind(number))
+        if !isLeftover && !isAborted && !variant.allowedKinds.contains(kind) {
           return "\(variant.name) was reported as \(kind): \(lastWords)"
         }
       case "state":
-        guard context.states[max(0, number - 1)...number].contains(String(parts[1])) else {
-          return "after the error of commit \(number), the content matches neither the old nor the new state"
+        // Of a group, those that came first may be there.
+        let end = context.workload.lastUnderWay(after: acknowledged)
+        guard context.states[max(0, acknowledged)...end].contains(String(parts[1])) else {
+          return "after the error of commit \(number), the content is not that of a commit that was under way"
         }
-        if !isUnknown, number > 0, String(parts[1]) == context.states[number] {
-          return "commit \(number) is durable, although its error reported the opposite: \(lastWords)"
+        if !isUnknown, acknowledged >= 0, String(parts[1]) != context.states[acknowledged] {
+          return "commit \(acknowledged + 1) is durable, although its error reported the opposite: \(lastWords)"
         }
       default: break
       }
     }
-    return run.lines.last == "done \(last)" ? nil : "the process stopped early: \(lastWords)"
+    if run.lines.last != "done \(last)" { return "the process stopped early: \(lastWords)" }
+    return run.disorder(context.workload)
   }
 }

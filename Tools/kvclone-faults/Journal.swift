@@ -52,6 +52,18 @@ struct Journal: Sendable {
     }.map { $0 + 1 }
   }
 
+  /// Where the power can go while these commits are under way, or when they are acknowledged: how many entries are before
+  /// it.
+  func ends(during commits: ClosedRange<Int>) -> [Int] {
+    let numbers = commits.lowerBound - 1...commits.upperBound
+    let acknowledgements = entries.indices.filter { index in
+      guard case .acknowledge(let line) = entries[index] else { return false }
+      return Acknowledgement(line: line).map { numbers ~= $0.number } == true
+    }
+    guard let first = acknowledgements.first, let last = acknowledgements.last else { return [] }
+    return Array(first + 1...last + 1)
+  }
+
   /// Where the power can go while a copy is made, or when one was: how many entries are before it.
   var endsAmongCopies: [Int] {
     let first = entries.firstIndex { entry in

@@ -6,6 +6,7 @@ enum KillFaults: FaultClass {
   /// What a commit is counted with, one row of the table each.
   private enum Phase: String, CaseIterable {
     case create = "create", write = "write", clone = "clone", delete = "delete"
+    case savepoints = "savepoints", groups = "group commits"
     case snapshot = "creating and deleting snapshots"
     case rollback = "rollback", migration = "migration"
 
@@ -18,6 +19,8 @@ enum KillFaults: FaultClass {
         case .rollback, .objectRollback: .rollback
         case .migration, .automaticMigration, .mappingMigration, .chainedMigration: .migration
         case .deletion, .cleaning: .delete
+        case .savepoints: .savepoints
+        case .grouped: .groups
         case .base, .changes, .spilling, .staged, .large: .write
         }
     }
@@ -29,8 +32,8 @@ enum KillFaults: FaultClass {
     case .clone: 1
     case .delete: 3
     case .create, .migration: 4
-    case .snapshot, .rollback: 6
-    case .write: 10
+    case .snapshot, .rollback, .groups: 6
+    case .write, .savepoints: 10
     }
   }
 
@@ -63,6 +66,7 @@ enum KillFaults: FaultClass {
       guard run.ending == .signal(9) else {
         throw Finding("the process was not killed but ended with \(run.ending): \(run.errors)")
       }
+      if let reason = run.disorder(context.workload) { return reason }
       return try lane.verify(context, root: lane.root, acknowledged: run.acknowledged, copied: run.copied)
     }
   }

@@ -8,10 +8,15 @@ enum PowerLossFaults: FaultClass {
     let (journals, images, spills) = campaign.isQuick ? (1, 36, 18) : (4, 10_000, 1000)
     var anywhere: [Trial] = []
     var afterSpills: [Trial] = []
+    var inGroups: [Trial] = []
     for index in 0..<journals {
       let context = try campaign.context(offset: index)
       let journal = try record(context, faults: [:])
       anywhere += (0..<images / journals).map { trial(context, journal, id: "\(index):\($0)", stream: UInt64($0)) }
+      let endsInGroups = context.workload.groups.flatMap { journal.ends(during: $0) }
+      inGroups += (0..<(endsInGroups.isEmpty ? 0 : spills / journals)).map {
+        trial(context, journal, id: "group-\(index):\($0)", stream: 350_000 + UInt64($0), ends: endsInGroups)
+      }
       let ends = journal.endsAfterSpills
       guard !ends.isEmpty else { continue }
       // Pages of a transaction that never ended are in the file: a place that random ends seldom hit.
@@ -19,12 +24,26 @@ enum PowerLossFaults: FaultClass {
         trial(context, journal, id: "spill-\(index):\($0)", stream: 250_000 + UInt64($0), ends: ends)
       }
     }
+    let withLog = try groupCommitsWithLog(campaign, spills)
     return [
       TrialGroup(title: "power loss: images with any part of the unsynced writes", trials: anywhere),
       TrialGroup(
         title: "power loss after a forced spill, before its commit is acknowledged", trials: afterSpills,
         note: afterSpills.isEmpty ? "skipped: this LMDB cannot be made to spill" : nil),
-    ]
+      TrialGroup(title: "power loss during a group commit", trials: inGroups),
+    ] + withLog
+  }
+
+  /// With a log, the commit of a group makes other calls.
+  private static func groupCommitsWithLog(_ campaign: Campaign, _ count: Int) throws -> [TrialGroup] {
+    if try campaign.context().workload.usesCommitLog { return [] }
+    let context = try campaign.context(withLog: true)
+    let journal = try record(context, faults: [:])
+    let ends = context.workload.groups.flatMap { journal.ends(during: $0) }
+    let trials = (0..<(ends.isEmpty ? 0 : count)).map {
+      trial(context, journal, id: "log-group:\($0)", stream: 360_000 + UInt64($0), ends: ends)
+    }
+    return [TrialGroup(title: "power loss during a group commit, with a write-ahead log", trials: trials)]
   }
 
   /// A run with a journal, to its end.

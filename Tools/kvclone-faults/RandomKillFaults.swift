@@ -23,6 +23,7 @@ enum RandomKillFaults: FaultClass {
     Aim(id: "snapshot", title: "at a random time while creating, deleting and rolling back to snapshots", count: 75) {
       [.snapshot, .someSnapshots, .allSnapshots, .rollback, .objectRollback].contains($0)
     },
+    Aim(id: "group", title: "at a random time during a group commit", count: 75) { $0 == .grouped },
     Aim(id: "copy", title: "at a random time during a backup or restore", count: 75, isOfCopies: true) { $0 == nil },
   ]
   /// Of each aim.
@@ -98,7 +99,7 @@ struct RunTiming: Sendable {
     let run = try WorkerRun(context, root: context.directory + "/timed") { line in
       let now = clock.now
       let parts = (last.duration(to: now)).components
-      let number = line.hasPrefix("ack ") ? Int(line.dropFirst(4)) : nil
+      let number = Acknowledgement(line: line)?.number
       spans.append(
         Span(
           line: lastLine, commit: number == 0 ? nil : number, isCopy: line.hasPrefix("copied "),

@@ -27,6 +27,7 @@ enum SelfTestFaults: FaultClass {
     groups.append(planted("commit acknowledged before it completes", powerLosses(context, journal, "early", images)))
     groups.append(earlyMigrations(context, images))
     groups.append(ignoredErrors(context, images))
+    groups += groupCommits(context, images)
     groups.append(flippedBits(context, images))
     groups.append(forgottenStates(context, images))
     groups += try LostWrites.groups(context, images, commits: campaign.isQuick ? 3 : 9)
@@ -83,6 +84,44 @@ enum SelfTestFaults: FaultClass {
         arguments: ["--planted", Worker.PlantedBug.ignoredError.rawValue])
     }
     return planted("error ignored and commit acknowledged", Array(trials))
+  }
+
+  /// Mistakes of writes that share a commit, and of savepoints.
+  private static func groupCommits(_ context: TrialContext, _ count: Int) -> [TrialGroup] {
+    let workload = context.workload
+    // The end of a group is its commit.
+    let early = context.calls.indices.filter { context.kind(ofCall: $0) == .grouped }.suffix(count).map { call in
+      let bug = GroupRun.PlantedBug.earlyGroup.rawValue
+      let trial = KillFaults.trial(context, call: call + 1, arguments: ["--planted", bug])
+      return Trial(id: "\(bug):\(trial.id)", run: trial.run)
+    }
+    // Those that have a middle and a write that fails.
+    let ends = workload.groups.filter { $0.count > 3 }.map(\.upperBound)
+    let savepoints = (1...workload.commitCount).filter { workload.kind($0) == .savepoints }
+    let mistakes: [(bug: String, title: String, ends: [Int])] = [
+      (GroupRun.PlantedBug.lostWrite.rawValue, "acknowledged write of a group is lost", ends),
+      (GroupRun.PlantedBug.skippedWrite.rawValue, "write in the middle of a group is lost", ends),
+      (GroupRun.PlantedBug.keptFailure.rawValue, "failed write of a group leaves changes", ends),
+      (GroupRun.PlantedBug.unorderedCommits.rawValue, "commit numbers of a group out of order", ends),
+      (Worker.PlantedBug.keptSavepoint.rawValue, "savepoint not rolled back", Array(savepoints.prefix(1))),
+    ]
+    return [planted("write of a group acknowledged before the commit", early)]
+      + mistakes.map { mistake in
+        let trials = mistake.ends.map { wrongContent(context, mistake.bug, last: $0) }
+        return TrialGroup(title: "planted: \(mistake.title)", trials: trials) { failures, trials in
+          failures == trials ? nil : "\(trials - failures) of \(trials) were not detected"
+        }
+      }
+  }
+
+  /// A mistake that shows without a fault, in what the store contains after a commit or in what the worker has said.
+  private static func wrongContent(_ context: TrialContext, _ bug: String, last: Int) -> Trial {
+    Trial(id: "\(bug):\(last)") { lane in
+      let run = try WorkerRun.sound(
+        context, root: lane.root, arguments: ["--commits", "\(last)", "--planted", bug])
+      if let reason = run.disorder(context.workload) { return reason }
+      return try lane.verify(context, root: lane.root, acknowledged: run.acknowledged)
+    }
   }
 
   /// A bit of a stored image is flipped: every one has to be found.

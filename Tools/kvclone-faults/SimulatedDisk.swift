@@ -66,7 +66,7 @@ final class SimulatedDisk {
     case .syncDirectory(let inode): syncNames(of: directories[inode] ?? root)
     case .spill: break
     case .acknowledge(let line):
-      if line.hasPrefix("ack "), let number = Int(line.dropFirst(4).prefix { $0.isNumber }) { acknowledged = number }
+      if let known = Acknowledgement(line: line) { acknowledged = max(acknowledged, known.number) }
       if line.hasPrefix("copied ") { copied.append(line.dropFirst(7).trimmingCharacters(in: .newlines)) }
     }
   }

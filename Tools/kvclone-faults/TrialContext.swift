@@ -17,12 +17,18 @@ final class TrialContext: Sendable {
   /// The commits that wrote dirty pages ahead of their end; none where LMDB cannot be made to.
   let spillingCommits: Set<Int>
 
-  struct TracedCall: Sendable {
+  struct TracedCall: Sendable, Equatable, CustomStringConvertible {
     let operation: String
-    /// The commit in whose course the call came; 0 is the creation.
+    /// Below the root, without the parts of names that differ on every run; empty where the call has a descriptor.
+    var path = ""
+    /// The commit in whose course the call came, of a group the first; 0 is the creation.
     let commit: Int
     /// The copy in whose course it came, by its name.
     var copy: String?
+
+    var description: String {
+      "\(operation)\(path.isEmpty ? "" : " of \(path)") in \(copy.map { "the \($0)" } ?? "commit \(commit)")"
+    }
   }
 
   var workloadArguments: [String] { workload.arguments }
@@ -55,32 +61,63 @@ final class TrialContext: Sendable {
     statesFile = directory + "/states"
     try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     let root = directory + "/dry"
-    let run = try WorkerRun(
-      executable: executable, shim: shim, root: root, workload: workload,
-      faults: ["TRACE": directory + "/trace"])
-    guard run.ending == .exit(0) else {
+    func run(_ faults: [String: String], _ arguments: [String]) throws -> WorkerRun {
+      let run = try WorkerRun(
+        executable: executable, shim: shim, root: root, workload: workload, faults: faults, arguments: arguments)
+      if run.ending == .exit(0) { return run }
       throw Finding("the workload fails without a fault (\(run.ending)): \(run.errors)")
     }
-    states = run.lines.filter { $0.hasPrefix("state ") }.map { String($0.dropFirst(6)) }
+    // Each commit by itself, to know its content.
+    states = try run([:], []).lines.filter { $0.hasPrefix("state ") }.map { String($0.dropFirst(6)) }
     guard states.count == workload.commitCount + 1, Set(states).count == states.count else {
       throw Finding("the workload does not have one state per commit: \(states)")
     }
     try states.joined(separator: "\n").write(toFile: statesFile, atomically: false, encoding: .utf8)
-    let trace = try String(contentsOfFile: directory + "/trace", encoding: .utf8)
-    (calls, reads, spillingCommits) = TrialContext.parse(trace)
+    // As in the trials, and several times: a trial is the number of a call, which has to be the same call every time.
+    let (trace, statesFile) = (directory + "/trace", statesFile)
+    let traces = try (0..<Self.traceCount).map { _ in
+      _ = try run(["TRACE": trace], ["--states-file", statesFile])
+      return TrialContext.parse(try String(contentsOfFile: trace, encoding: .utf8), workload)
+    }
+    for trace in traces.dropFirst() {
+      try Self.compare(traces[0].calls, trace.calls, "call")
+      try Self.compare(traces[0].reads, trace.reads, "read")
+    }
+    (calls, reads, spillingCommits) = traces[0]
     try FileManager.default.removeItem(atPath: root)
   }
 
+  private static let traceCount = 3
+
+  /// Throws where two runs differ.
+  private static func compare(_ first: [TracedCall], _ other: [TracedCall], _ what: String) throws {
+    guard first != other else { return }
+    let index = zip(first, other).enumerated().first { $1.0 != $1.1 }?.offset ?? min(first.count, other.count)
+    func text(_ calls: [TracedCall]) -> String { index < calls.count ? calls[index].description : "none" }
+    throw Finding(
+      "two runs of the workload without a fault differ, so the numbers of calls do not identify trials: \(what) "
+        + "\(index + 1) is \(text(first)) in one and \(text(other)) in the other; \(first.count) and "
+        + "\(other.count) in all")
+  }
+
+  /// What the commit does in whose course a call came, by its index in `calls`; nil: the creation.
+  func kind(ofCall index: Int) -> Workload.Kind? {
+    calls[index].commit == 0 ? nil : workload.kind(calls[index].commit)
+  }
+
   /// Lines are "NUMBER OPERATION PATH", "read", "spill", and what the worker said, "ack N" and "copying NAME" among it.
-  private static func parse(_ trace: String) -> ([TracedCall], reads: [TracedCall], spilling: Set<Int>) {
+  private static func parse(_ trace: String, _ workload: Workload) -> (
+    calls: [TracedCall], reads: [TracedCall], spilling: Set<Int>
+  ) {
     var (calls, reads): ([TracedCall], [TracedCall]) = ([], [])
     var spilling: Set<Int> = []
-    var commit = 0
+    var (acknowledged, commit) = (-1, 0)
     var copy: String?
     for line in trace.split(separator: "\n") {
       let parts = line.split(separator: " ")
-      if parts.first == "ack", parts.count > 1 {
-        commit = (Int(parts[1]) ?? 0) + 1
+      if let known = Acknowledgement(line: line) {
+        acknowledged = max(acknowledged, known.number)
+        commit = workload.step(of: acknowledged + 1).lowerBound
       } else if parts.first == "copying", parts.count > 1 {
         copy = String(parts[1])
       } else if parts.first == "copied" {
@@ -90,10 +127,17 @@ final class TrialContext: Sendable {
       } else if parts == ["read"] {
         reads.append(TracedCall(operation: "read", commit: commit, copy: copy))
       } else if parts.count > 1, Int(parts[0]) != nil {
-        calls.append(TracedCall(operation: String(parts[1]), commit: commit, copy: copy))
+        calls.append(TracedCall(operation: String(parts[1]), path: path(of: parts), commit: commit, copy: copy))
       }
     }
     return (calls, reads, spilling)
+  }
+
+  /// The random part of a hidden name is behind a dash.
+  private static func path(of parts: [Substring]) -> String {
+    guard parts.count > 2 else { return "" }
+    let names = parts[2].split(separator: "/").map { $0.hasPrefix(".") ? $0.prefix { $0 != "-" } : $0 }
+    return names.joined(separator: "/")
   }
 }
 
@@ -106,7 +150,15 @@ struct WorkerRun: Sendable {
 
   /// The last commit it acknowledged, −1 for none.
   var acknowledged: Int {
-    lines.compactMap { line in line.hasPrefix("ack ") ? Int(line.dropFirst(4)) : nil }.max() ?? -1
+    acknowledgements.map(\.number).max() ?? -1
+  }
+
+  private var acknowledgements: [Acknowledgement] { lines.compactMap(Acknowledgement.init(line:)) }
+
+  /// What is wrong with the commit numbers that the worker learned; nil: nothing.
+  func disorder(_ workload: Workload) -> String? {
+    let isDisturbed = lines.contains { $0.hasPrefix("error ") || $0.hasPrefix("fault ") }
+    return Acknowledgement.disorder(of: acknowledgements, groups: workload.groups, isDisturbed: isDisturbed)
   }
 
   /// The copies that it acknowledged, by their names.

@@ -4,13 +4,13 @@ import KVClone
 /// The process in which faults strike: it makes a store, performs the workload, and tells what it acknowledged.
 ///
 /// A line a fact on standard output, unbuffered, in the order in which things happened:
-/// `ack N` (0: the store was made), `error N KIND`, `state DIGEST` (after an error, or after each commit where asked),
+/// `ack N` (0: the store was made; `ack N as COMMIT` for a write of a group, with its number in the store), `error N KIND`, `state DIGEST` (after an error, or after each commit where asked),
 /// `reopened N`, `done N`, and around each copy of the store `copying NAME` and `copied NAME`. The shim adds
 /// `fault OPERATION CALL` in between. It exits with 0 when it came to its end.
 struct Worker {
   /// Mistakes that the campaign must find; see `SelfTest`.
   enum PlantedBug: String, CaseIterable {
-    case earlyAcknowledgement, ignoredError, earlyMigration, lateSnapshot
+    case earlyAcknowledgement, ignoredError, earlyMigration, lateSnapshot, keptSavepoint
   }
 
   struct Stuck: Error, CustomStringConvertible {
@@ -19,15 +19,17 @@ struct Worker {
 
   /// The directory that the store's is in.
   let root: String
-  let workload: Workload
+  var workload: Workload
   var plantedBug: PlantedBug?
-  /// Each commit's content, from 0, by which a commit that failed is known to have happened or not. Without, the
-  /// content is told after every commit: a run without faults, to find out.
+  var plantedBugOfGroups: GroupRun.PlantedBug?
+  /// Each commit's content, from 0, by which a commit that failed is known to have happened or not. Without, the writes
+  /// of a group commit one by one, nothing is done that a savepoint rolls back, and the content is told after every commit:
+  /// a run without faults, to find out.
   var states: [String]?
 
   /// How often a step is tried with the fault still there, before it is asked to go away.
-  private static let attemptsUnderFault = 2
-  private static let attempts = 5
+  static let attemptsUnderFault = 2
+  static let attempts = 5
 
   private var path: String { root + "/store" }
 
@@ -35,12 +37,20 @@ struct Worker {
     var store = try make()
     Self.say("ack 0")
     if states == nil { try tellState(store) }
-    for number in 1...workload.commitCount {
-      if workload.opensAgain(before: number) {
+    var number = 0
+    while number < workload.commitCount {
+      number += 1
+      let step = workload.step(of: number)
+      if number == step.lowerBound, workload.opensAgain(before: number) {
         store.close()
         store = try open(number, expecting: workload.version(after: number - 1))
       }
-      try perform(number, &store)
+      if workload.kind(number) == .grouped, let states {
+        try performGroup(step, states, &store)
+        number = step.upperBound
+      } else {
+        try perform(number, &store)
+      }
       if states == nil { try tellState(store) }
       if workload.makesCopies {
         for copy in Copies.Copy.allCases where copy.commit == number { try make(copy, number, store) }
@@ -130,21 +140,21 @@ struct Worker {
     throw Stuck(description: "cannot create the \(copy) after the fault was removed")
   }
 
-  private func reopen(after number: Int) throws -> ObjectStore {
+  func reopen(after number: Int) throws -> ObjectStore {
     Self.say("reopened \(number)")
     Fault.clear()
     return try open(number, expecting: nil)
   }
 
   @discardableResult
-  private func tellState(_ store: ObjectStore) throws -> String {
+  func tellState(_ store: ObjectStore) throws -> String {
     let state = try StoreDigest.content(of: store).digest
     Self.say("state \(state)")
     return state
   }
 
   /// Every failure has a type of the library's own; any other ends the process, and the trial has failed.
-  private func tell(_ error: any Error, _ number: Int) throws {
+  func tell(_ error: any Error, _ number: Int) throws {
     guard let typed = error as? any KVCloneError else { throw error }
     Self.say("error \(number) \(typed.kindName)")
     StandardError.write("commit \(number): \(typed.kindName): \(typed.message)\n")

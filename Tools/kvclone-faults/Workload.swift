@@ -12,6 +12,8 @@ struct Workload: Sendable {
   /// Whether copies of the store are made on the way.
   var makesCopies = false
 
+  var savepointUse = SavepointUse.used
+
   /// Small enough that a commit of many images spills several times.
   static let spillBudget = 32 << 10
 
@@ -22,6 +24,10 @@ struct Workload: Sendable {
 
   enum Kind: Sendable {
     case base, changes, spilling, clone, deletion, cleaning, staged, large
+    /// Savepoints in savepoints, half of them rolled back.
+    case savepoints
+    /// One of several concurrent asynchronous writes, which share commits of the engine; adjacent ones are one group.
+    case grouped
     /// A snapshot is made; the store, or one project with all that is its, is rolled back to the youngest one; snapshots
     /// are deleted, some from between others, or all.
     case snapshot, rollback, objectRollback, someSnapshots, allSnapshots
@@ -32,26 +38,35 @@ struct Workload: Sendable {
     var isMigration: Bool { [.migration, .automaticMigration, .mappingMigration, .chainedMigration].contains(self) }
   }
 
-  /// What each commit does, from 1. The quick form has the first twelve. The large one is late, because every later trial
-  /// carries these bytes along.
-  private static let schedule: [Kind] = [
-    .base, .snapshot, .clone, .changes, .objectRollback, .rollback, .spilling, .staged, .migration, .someSnapshots,
-    .allSnapshots, .cleaning,
-    .changes, .snapshot, .clone, .deletion, .spilling, .rollback, .spilling, .automaticMigration, .changes, .staged,
-    .snapshot, .deletion, .large, .objectRollback, .mappingMigration, .changes, .snapshot, .chainedMigration, .changes,
-    .rollback, .allSnapshots, .deletion, .spilling, .cleaning,
-  ]
+  /// What each commit does, from 1; the quick form has the first part. Large groups and the large commit are late, because
+  /// every later trial has to perform them. The last group has more writes than the engine commits at a time.
+  private static let quickSchedule: [Kind] =
+    [
+      .base, .snapshot, .clone, .changes, .objectRollback, .rollback, .spilling, .staged, .migration, .someSnapshots,
+      .allSnapshots, .cleaning,
+    ] + group(of: 2) + [.savepoints] + group(of: 7)
+  private static let schedule: [Kind] =
+    quickSchedule + [
+      .changes, .snapshot, .clone, .deletion, .spilling, .rollback, .spilling, .automaticMigration, .changes, .staged,
+      .savepoints,
+    ] + group(of: 1) + [
+      .snapshot, .deletion, .large, .objectRollback, .mappingMigration, .changes, .snapshot, .chainedMigration,
+      .changes, .snapshot,
+    ] + group(of: 64) + [.rollback, .allSnapshots, .deletion, .spilling, .cleaning] + group(of: 70)
+
+  private static func group(of count: Int) -> [Kind] { Array(repeating: .grouped, count: count) }
+
   /// What comes after the first commits where copies are made: a migration, after which there is something to compact.
   private static let scheduleOfCopies: [Kind] = [
     .base, .snapshot, .clone, .changes, .objectRollback, .allSnapshots, .migration,
   ]
-  static let quickCount = 12
+  static var quickCount: Int { quickSchedule.count }
   static var fullCount: Int { schedule.count }
   static var countWithCopies: Int { scheduleOfCopies.count }
   /// What comes after those, again and again.
   private static let later: [Kind] = [
-    .changes, .snapshot, .clone, .spilling, .rollback, .deletion, .staged, .objectRollback, .changes, .allSnapshots,
-    .cleaning,
+    .changes, .snapshot, .clone, .spilling, .grouped, .grouped, .grouped, .rollback, .deletion, .staged, .savepoints,
+    .objectRollback, .changes, .allSnapshots, .cleaning,
   ]
 
   func kind(_ number: Int) -> Kind {
@@ -65,7 +80,7 @@ struct Workload: Sendable {
     WorkloadVersion(index: (0..<max(0, number)).count { kind($0 + 1).isMigration })
   }
 
-  /// Whether the process closes the store before this commit and opens it again, so that faults meet that too.
+  /// Whether the process closes the store before this step and opens it again, so that faults meet that too.
   func opensAgain(before number: Int) -> Bool { number % 6 == 4 }
 
   func options() -> StoreOptions {
@@ -76,6 +91,7 @@ struct Workload: Sendable {
     options.walSizeLimit = 0
     // So that some go when another one is made; and whatever day it is.
     options.snapshotRetention = SnapshotRetention(last: 2, hourly: 0, daily: 0, weekly: 0)
+    options.groupCommit = Self.groupCommit
     return options
   }
 
@@ -102,6 +118,8 @@ struct Workload: Sendable {
     case .changes: try changes(number, store, random)
     case .staged:
       try stage(number, (0..<3).map { _ in 5_000 + random.below(30_000) }, store, &random)
+    case .savepoints: try write("savepoints", number, store, random) { try $0.useSavepoints(&$1) }
+    case .grouped: try writeOne(number, store)
     case .large:
       try stage(number, Array(repeating: Workload.stagedLength / 8, count: 8), store, &random) {
         (transaction, random) in
@@ -125,7 +143,7 @@ struct Workload: Sendable {
     _ body: (inout WorkloadStep, inout WriteTransaction) throws -> Void
   ) throws {
     try store.write(label: label) { transaction in
-      var step = WorkloadStep(random, number: number, version(after: number))
+      var step = WorkloadStep(random, number: number, version(after: number), savepointUse)
       try step.read(transaction)
       try body(&step, &transaction)
     }

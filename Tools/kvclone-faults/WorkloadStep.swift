@@ -4,19 +4,21 @@ import KVClone
 /// One transaction of the workload. What it picks depends on ranks, never on ids: a transaction that failed and is
 /// tried again has other serials.
 struct WorkloadStep {
-  private var random: SeededGenerator
-  private let number: Int
-  private let version: WorkloadVersion
-  private var projects: [ObjectID] = []
+  var random: SeededGenerator
+  let number: Int
+  let version: WorkloadVersion
+  let savepointUse: SavepointUse
+  private(set) var projects: [ObjectID] = []
   private var albums: [ObjectID] = []
-  private var photos: [ObjectID] = []
-  private var tags: [ObjectID] = []
+  private(set) var photos: [ObjectID] = []
+  private(set) var tags: [ObjectID] = []
   private var remarks: [ObjectID] = []
 
-  init(_ random: SeededGenerator, number: Int, _ version: WorkloadVersion) {
+  init(_ random: SeededGenerator, number: Int, _ version: WorkloadVersion, _ savepointUse: SavepointUse) {
     self.random = random
     self.number = number
     self.version = version
+    self.savepointUse = savepointUse
   }
 
   mutating func read(_ transaction: borrowing WriteTransaction) throws {
@@ -84,7 +86,12 @@ struct WorkloadStep {
   mutating func changeSome(_ transaction: inout WriteTransaction) throws {
     // The first change always changes something: a transaction without any would not raise the counter.
     try insertPhoto(&transaction)
-    for _ in 0..<6 {
+    try change(6, &transaction)
+  }
+
+  /// Changes this and that of what is there.
+  mutating func change(_ count: Int, _ transaction: inout WriteTransaction) throws {
+    for _ in 0..<count {
       guard let photo = random.element(photos), let album = random.element(albums), let tag = random.element(tags)
       else { return }
       switch random.below(9) {
@@ -154,7 +161,7 @@ struct WorkloadStep {
     try transaction.insert("Album", ["title": .string(title("album"))], relationships: ["project": [project]])
   }
 
-  private mutating func insertPhoto(
+  mutating func insertPhoto(
     _ transaction: inout WriteTransaction, album: ObjectID? = nil, tag: ObjectID? = nil, byteCount: Int? = nil
   ) throws {
     let count = byteCount ?? 5_000 + random.below(random.chance(10) ? 60_000 : 12_000)
@@ -173,5 +180,5 @@ struct WorkloadStep {
     photos.append(try transaction.insert("Photo", values, relationships: links))
   }
 
-  private mutating func title(_ word: String) -> String { "\(word) \(number).\(random.below(1_000_000))" }
+  mutating func title(_ word: String) -> String { "\(word) \(number).\(random.below(1_000_000))" }
 }

@@ -8,7 +8,13 @@ func run(_ arguments: [String]) throws -> Int32 {
     alarm(ChildProcess.secondsPerTrial)
     var worker = Worker(root: try options.text("--root"), workload: try options.workload())
     worker.plantedBug = options.values["--planted"].flatMap(Worker.PlantedBug.init)
-    if options.values["--states-file"] != nil { worker.states = try options.states() }
+    if worker.plantedBug == .keptSavepoint { worker.workload.savepointUse = .kept }
+    worker.plantedBugOfGroups = options.values["--planted"].flatMap(GroupRun.PlantedBug.init)
+    if options.values["--states-file"] != nil {
+      worker.states = try options.states()
+    } else {
+      worker.workload.savepointUse = .leftOut
+    }
     try worker.run()
     return 0
   case "fill":

@@ -6,6 +6,5 @@ enum DependencyBacklog {
   static let edges: [String: Int] = [:]
 
   /// Modules, folders and types above their limits. Lines are rounded up to hundreds.
-  static let sizes: [String: Int] = [
-  ]
+  static let sizes: [String: Int] = [:]
 }

@@ -20,6 +20,8 @@ package final class WriterQueue: Sendable {
 
     mutating func append(_ item: Item) { items.append(item) }
 
+    var count: Int { items[first...].count { $0 != nil } }
+
     /// The next item.
     var next: Item? {
       mutating get {
@@ -82,6 +84,9 @@ package final class WriterQueue: Sendable {
       if goesOn { schedule() }
     }
   }
+
+  /// The number of items that wait.
+  package var count: Int { state.withLock { $0.count } }
 
   /// Takes the next item if it is a write.
   func takeWrite() -> (any QueuedWrite)? {

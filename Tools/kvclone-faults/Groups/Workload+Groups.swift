@@ -1,0 +1,119 @@
+import KVClone
+
+/// The steps of the workload that are more than one commit: groups of concurrent asynchronous writes.
+///
+/// What a write of a group changes depends on its place in the order of commits and not on its task. It learns its place
+/// from a counter in the store, which it increments: the number of the first project. So the content after each commit
+/// is known, although writes between them fail.
+extension Workload {
+  /// Groups end where the workload says, and not when a slow machine has taken too long.
+  static let groupCommit: GroupCommitOptions = {
+    var options = GroupCommitOptions()
+    options.maximumCount = 64
+    options.maximumDuration = .seconds(3_600)
+    return options
+  }()
+
+  /// The commits that are under way at the same time as this one: its group, or itself.
+  func step(of number: Int) -> ClosedRange<Int> {
+    guard kind(number) == .grouped, !makesCopies else { return number...number }
+    var (first, last) = (number, number)
+    while first > 1, kind(first - 1) == .grouped { first -= 1 }
+    while last < commitCount, kind(last + 1) == .grouped { last += 1 }
+    return first...last
+  }
+
+  /// The commits of each group.
+  var groups: [ClosedRange<Int>] {
+    (1...commitCount).filter { kind($0) == .grouped }.map(step(of:)).reduce(into: []) { groups, group in
+      if groups.last != group { groups.append(group) }
+    }
+  }
+
+  /// The last commit that can be durable when this is the last acknowledged one; -1 is none.
+  func lastUnderWay(after acknowledged: Int) -> Int {
+    acknowledged < commitCount ? step(of: acknowledged + 1).upperBound : acknowledged
+  }
+
+  /// The last commit of the step that comes `count` steps after that of a commit, or of the workload.
+  func end(_ count: Int, stepsAfter number: Int) -> Int {
+    var last = min(step(of: number).upperBound, commitCount)
+    for _ in 0..<count { last = lastUnderWay(after: last) }
+    return last
+  }
+
+  /// The commit that the next write of a group makes.
+  static func nextNumber<T: ObjectReading & ~Copyable>(
+    from first: Int, _ transaction: borrowing T
+  ) throws -> Int {
+    guard let project = try ids(of: "Project", in: transaction).first,
+      case .integer(let number) = try transaction.value(project, "number")
+    else { return first }
+    return max(first, Int(number) + 1)
+  }
+
+  /// Makes the next write of a group the one after this number.
+  func count(_ number: Int, _ transaction: inout WriteTransaction) throws {
+    guard let project = try Workload.ids(of: "Project", in: transaction).first else {
+      throw Finding("the store has no project to count commits with")
+    }
+    try transaction.set(project, "number", .integer(Int64(number)))
+  }
+
+  /// Uploads what the write of this number uses, if it is the one of its group that uses something.
+  func stagedData(_ number: Int, _ store: ObjectStore) throws -> StagedBlob? {
+    guard number == step(of: number).lowerBound + 2 else { return nil }
+    var random = SeededGenerator(seed: seed, stream: 7_000_000 + UInt64(number))
+    let bytes = Workload.bytes(6_000 + random.below(6_000), &random)
+    return try store.stageBlob { try $0.append(bytes) }
+  }
+
+  /// One write of a group, in a commit of its own.
+  func writeOne(_ number: Int, _ store: ObjectStore) throws {
+    let staged = try stagedData(number, store)
+    try store.write { transaction in
+      let next = try Workload.nextNumber(from: step(of: number).lowerBound, transaction)
+      guard next == number else { throw Finding("commit \(number) of a group is commit \(next)") }
+      try change(number, staged, &transaction)
+    }
+  }
+
+  /// What the write of this number changes.
+  func change(_ number: Int, _ staged: StagedBlob?, _ transaction: inout WriteTransaction) throws {
+    var step = WorkloadStep(
+      SeededGenerator(seed: seed, stream: UInt64(number)), number: number, version(after: number),
+      savepointUse)
+    try count(number, &transaction)
+    try step.read(transaction)
+    try step.changeInGroup(staged, &transaction)
+  }
+}
+
+extension WorkloadStep {
+  /// What a write of a group changes besides the counter.
+  mutating func changeInGroup(_ staged: StagedBlob?, _ transaction: inout WriteTransaction) throws {
+    if let staged, let project = projects.last {
+      // What was used in a savepoint that is rolled back can be used again.
+      try savepoint(isKept: false, &transaction) { try $1.setData(project, "notes", staged) }
+      try transaction.setData(project, "notes", staged)
+    }
+    if random.chance(25) { try insertPhoto(&transaction, byteCount: 500 + random.below(4_000)) }
+    if random.chance(20) {
+      try savepoint(isKept: random.chance(50), &transaction) { try $0.change(1, &$1) }
+    }
+    try change(1, &transaction)
+  }
+
+  /// What a write does that fails: some changes, and what makes it fail.
+  mutating func fail(_ failure: GroupRun.Failure, _ transaction: inout WriteTransaction) throws {
+    try changeInGroup(nil, &transaction)
+    try insertPhoto(&transaction)
+    switch failure {
+    case .error: throw GroupRun.Failed()
+    case .missingValue: _ = try transaction.insert("Tag")
+    case .conflict:
+      let name = try tags.first.flatMap { try transaction.value($0, "name") } ?? .string("")
+      for _ in 0..<2 { _ = try transaction.insert("Tag", ["name": name]) }
+    }
+  }
+}
