@@ -157,9 +157,7 @@ enum ErrorFaults: FaultClass {
         let isOpening = context.workload.kind(number) == .automaticMigration
         isUnknown = kind == kindOfDecision || isOpening || isSame && isUnknown
         let isLeftover = kind == "storeExists" && maySweep
-        // A savepoint cannot be rolled back after the engine has failed.
-        let isAborted = kind == "transactionAborted" && [.savepoints, .grouped].contains(context.workload.kind(number))
-        if !isLeftover && !isAborted && !variant.allowedKinds.contains(kind) {
+        if !isLeftover && !variant.allowedKinds.contains(kind) {
           return "\(variant.name) was reported as \(kind): \(lastWords)"
         }
       case "state":

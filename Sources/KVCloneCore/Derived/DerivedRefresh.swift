@@ -81,4 +81,30 @@ package enum DerivedRefresh {
       }
     }
   }
+
+  /// Whether the store's derived attributes are those of its model, maintained by every write.
+  package static func hasValues(in session: borrowing Session) -> Bool {
+    guard let fingerprint = session.schema.derivations.fingerprint else { return true }
+    let stored = try? Metadata.get(
+      session.storage, session.schema.tables.metadata, MetadataKey.derivations, as: BytesValue.self)
+    return stored == Metadata.derivations(fingerprint)
+  }
+
+  /// Notes every object that has derived attributes.
+  ///
+  /// - Parameter includesTimes: whether `now()` is one of them.
+  package static func noteAll(includesTimes: Bool = true, in session: inout Session) throws(StoreError) {
+    for entity in session.schema.entities where !entity.isAbstract {
+      let all = session.schema.derivations.entity(entity.code)?.own ?? []
+      let own = all.filter { includesTimes || $0.derivation.function != .now }
+      if own.isEmpty { continue }
+      var found = PendingDerivations()
+      swap(&found, &session.changes.derived)
+      try session.forEachRecord(of: entity, includesSubentities: false) { (id, _) throws(StoreError) in
+        for (derivation, _) in own { found.insert(derivation, hop: 0, id) }
+        return true
+      }
+      swap(&found, &session.changes.derived)
+    }
+  }
 }

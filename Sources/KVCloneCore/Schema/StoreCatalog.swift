@@ -118,7 +118,7 @@ package struct StoreCatalog {
 
   /// The catalog that follows `stored`, in which the model's fetch indexes have ids, or those of them that `stored`
   /// has; nil if it is equal to `stored`.
-  func succeeding(_ stored: StoreCatalog, addsIndexes: Bool = true) throws(StoreError) -> StoreCatalog? {
+  package func succeeding(_ stored: StoreCatalog, addsIndexes: Bool = true) throws(StoreError) -> StoreCatalog? {
     var codes = codes
     try codes.assignFetchIndexes(model, givesNew: addsIndexes)
     guard model != stored.model || codes != stored.codes else { return nil }

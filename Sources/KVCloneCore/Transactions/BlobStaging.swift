@@ -126,7 +126,8 @@ package struct BlobStaging {
       }
       while isLeft {
         isLeft = try store.runWrite(label: "delete staged blobs", timeout: .zero) { transaction in
-          try transaction.changeObjects { (session) throws(StoreError) in try PendingBlobs.sweep(stagers, in: &session) }
+          try transaction.changeObjects { (session) throws(StoreError) in try PendingBlobs.sweep(stagers, in: &session)
+          }
         }
       }
     } catch {

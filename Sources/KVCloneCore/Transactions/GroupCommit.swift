@@ -45,7 +45,7 @@ struct CommitGroup: ~Copyable {
     } catch {
       return first.resume(throwing: error)
     }
-    while goesOn(storage), let next = store.writerQueue.takeWrite() as? any GroupedWrite {
+    while takesAnother(storage), let next = store.writerQueue.takeWrite(as: (any GroupedWrite).self) {
       do throws(GroupFailure) {
         storage = try continued(by: next, storage)
       } catch {
@@ -87,9 +87,7 @@ struct CommitGroup: ~Copyable {
         do {
           try transaction.session.storage.rollBack(to: savepoint)
         } catch let failure {
-          // The map or disk became full in the middle of a change: the others can be retried, and get the cause.
-          let cause = error as? StoreError
-          throw [.mapFull, .diskFull].contains(cause?.kind) ? error : failure
+          throw failure.cause(after: error)
         }
         write.resume(throwing: error)
       }
@@ -122,7 +120,7 @@ struct CommitGroup: ~Copyable {
   }
 
   /// Whether the group takes another write.
-  private mutating func goesOn(_ storage: borrowing StorageTransaction) -> Bool {
+  private mutating func takesAnother(_ storage: borrowing StorageTransaction) -> Bool {
     guard members.count < options.maximumCount, writtenByteCount < UInt64(max(0, options.maximumByteCount)),
       ContinuousClock.now - start < options.maximumDuration
     else { return false }

@@ -16,14 +16,16 @@ struct Savepoint {
 
   /// Undoes all changes since the savepoint, and ends it.
   ///
-  /// - Throws: the error of the storage; the transaction is then abort-only.
-  consuming func rollBack(_ session: inout Session) throws(StoreError) {
+  /// - Parameter error: the error that causes the rollback.
+  /// - Throws: the error of the engine; the transaction is then abort-only.
+  consuming func rollBack(_ session: inout Session, after error: any Error) throws {
     do throws(StoreError) {
       try session.storage.rollBack(to: storage)
-    } catch {
+    } catch let failure {
+      let cause = failure.cause(after: error)
       session.changes.failure = nil
-      session.changes.fail(error)
-      throw error
+      session.changes.fail(cause)
+      throw cause
     }
     let (serials, blobSerial) = (session.changes.nextSerials, session.changes.nextBlobSerial)
     session.changes = changes
@@ -36,6 +38,14 @@ struct Savepoint {
 
   /// Ends the savepoint and keeps the changes since.
   consuming func release(_ session: inout Session) { session.storage.release(storage) }
+}
+
+extension StoreError {
+  /// Returns the error to report if this one ends a rollback that `error` caused: after an error of its own, the engine
+  /// refuses the rollback, and the error of its own says why.
+  func cause(after error: any Error) -> StoreError {
+    kind == .transactionAborted ? error as? StoreError ?? self : self
+  }
 }
 
 extension WriteTransaction {
@@ -71,7 +81,7 @@ extension WriteTransaction {
       savepoint.release(&session)
       return result
     } catch {
-      try savepoint.rollBack(&session)
+      try savepoint.rollBack(&session, after: error)
       throw error
     }
   }

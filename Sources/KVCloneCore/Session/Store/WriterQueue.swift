@@ -52,7 +52,8 @@ package final class WriterQueue: Sendable {
 
   private let state = Mutex(State())
   private let queue = DispatchQueue(label: "KVClone.writer")
-  /// The number of bytes written since space for a group was last checked. Initially, space is checked.
+  /// The number of bytes written since the free space for a group was last checked. It begins with more than any group
+  /// writes unchecked, so that the first group checks.
   let uncheckedByteCount = Atomic<UInt64>(1 << 40)
 
   /// Runs `body` after all queued work.
@@ -77,21 +78,21 @@ package final class WriterQueue: Sendable {
       case .write(let write): write.run()
       case nil: break
       }
-      let goesOn = state.withLock { state in
+      let isScheduled = state.withLock { state in
         state.isScheduled = state.next != nil
         return state.isScheduled
       }
-      if goesOn { schedule() }
+      if isScheduled { schedule() }
     }
   }
 
   /// The number of items that wait.
   package var count: Int { state.withLock { $0.count } }
 
-  /// Takes the next item if it is a write.
-  func takeWrite() -> (any QueuedWrite)? {
+  /// Takes the next item if it is a write of a type.
+  func takeWrite<Write>(as type: Write.Type) -> Write? {
     state.withLock { state in
-      guard case .write(let write)? = state.next else { return nil }
+      guard case .write(let next)? = state.next, let write = next as? Write else { return nil }
       _ = state.takeNext()
       return write
     }

@@ -3,15 +3,16 @@
 #else
   import Foundation
 #endif
-package import KVCloneRecords
+import KVCloneCore
+import KVCloneRecords
 
-/// Brings a store's fetch indexes in line with its model, when it is opened for writing.
-package enum ModelAdoption {
-  /// The store's catalog from now on: with its model, and fetch indexes as that has them.
+/// Updates the fetch indexes of a store to those of its model when it is opened for writing.
+enum ModelAdoption {
+  /// Returns the new catalog of the store, with its model and the fetch indexes of that.
   ///
-  /// A damaged record stands in the way of a new index, and must not in the way of everything else: the store then goes on
-  /// without the new ones, and the next opening tries again.
-  package static func update(
+  /// A corrupted record prevents the creation of an index, but not the opening of the store: it then opens without the
+  /// new indexes, and the next opening tries again.
+  static func update(
     _ catalog: StoreCatalog, replacing stored: StoreCatalog, _ engine: any StorageEngine, _ tables: SchemaTables,
     _ format: FormatRecord, _ options: StoreOptions
   ) throws(StoreError) -> StoreCatalog {
@@ -55,6 +56,6 @@ package enum ModelAdoption {
     for id in old.subtracting(new).sorted() { try IndexBuilder.drop(id, in: &session) }
     try IndexBuilder.build(new.subtracting(old), in: &session)
     try session.writeCounters()
-    try session.storage.commit()
+    try session.commitStorage()
   }
 }
