@@ -1,7 +1,6 @@
 import Dispatch
 import Foundation
 import KVClone
-import KVCloneCore
 
 /// Asynchronous writes of one task each, all of which wait in the queue of their store before the first one runs.
 ///
