@@ -38,7 +38,8 @@ extension BackupRun {
     _ environment: LMDBEnvironment, _ copy: borrowing StoreCopy, _ timeout: Duration
   ) throws(StoreError) -> Duration? {
     environment.mergeLastExtents()
-    // Merged pages are in the page cache, as are pages that only the write-ahead log has made durable.
+    // Merged extents, and pages that only the write-ahead log has made durable, are still dirty in the page cache.
+    // Writing them back here shortens the time under the write lock.
     environment.writeBackAhead()
     let duration = try storeErrors { () throws(LMDBError) -> Duration? in
       let transaction = try environment.beginWrite(timeout: timeout, label: "snapshot-file")

@@ -25,7 +25,7 @@ enum FileCheck {
       last = passes
     }
     if let last, !last.isFileSound { throw last.error(path) }
-    // LMDB may use the file: a reader keeps its pages unchanged.
+    // A writer keeps replacing the state of the file. Opened through LMDB, a reader retains its pages.
     var opening = StoreOptions()
     opening.isReadOnly = true
     let store = try ObjectStore.open(at: path, options: opening)
