@@ -193,8 +193,8 @@ extension CompiledEntity {
 }
 
 extension QueryExpression {
-  /// Whether it contains an aggregate, so one dictionary represents many objects: `max:(price)`, but not `max:({price,
-  /// cost})`.
+  /// Whether one dictionary represents many objects, because it contains an aggregate: `max:(price)`, but not
+  /// `max:({price, cost})`.
   fileprivate var isOfGroup: Bool {
     switch self {
     case .function(let function, let arguments):
