@@ -1,6 +1,6 @@
 import KVCloneModel
 
-/// An enum with raw values that stands for an attribute's values.
+/// An enum with raw values for the values of an attribute.
 struct EnumPlan: Hashable {
   struct Case: Hashable {
     let identifier: String
@@ -9,13 +9,13 @@ struct EnumPlan: Hashable {
 
   let name: String
   let rawType: String
-  /// None for an enum that is written elsewhere.
+  /// The cases; empty for an enum that is declared elsewhere.
   let cases: [Case]
 
-  /// Reads the annotation: a name, and perhaps `: case = raw, case, …`. A number that is not given is one more than the
-  /// one before it, a text the case's name.
+  /// Parses the annotation: a name, optionally followed by `: case = raw, case, …`. A missing number is the previous
+  /// one plus 1, and a missing text is the name of the case.
   ///
-  /// - Returns: nil where there is no annotation.
+  /// - Returns: nil if there is no annotation.
   init?(_ attribute: AttributeDescription, in entity: String) throws(GeneratorError) {
     guard let text = attribute.userInfo[AnnotationKey.enumeration] else { return nil }
     func wrong(_ message: String) -> GeneratorError {

@@ -1,6 +1,6 @@
 import KVCloneModel
 
-/// What the model says of a property, in words.
+/// Describes properties of the model in words, for documentation comments.
 extension GeneratorContext {
   func documentation(of entity: EntityDescription) -> [String] {
     if let text = written(entity.userInfo) { return text }

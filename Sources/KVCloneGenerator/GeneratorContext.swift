@@ -1,12 +1,12 @@
 import KVCloneModel
 
-/// The model, the options, and the names that everything gets.
+/// The model, the options, and the names of all generated declarations.
 struct GeneratorContext {
   let model: ManagedObjectModel
   let options: ModelGenerator.Options
   private let entityNames: [String: String]
   private let compositeNames: [String: String]
-  /// The names of all generated types, nested enums too, which hide those of other modules.
+  /// The names of all generated types, including nested enums, which hide those of other modules.
   private let taken: Set<String>
 
   init(_ model: ManagedObjectModel, _ options: ModelGenerator.Options) throws(GeneratorError) {
@@ -25,7 +25,7 @@ struct GeneratorContext {
     }
     for composite in model.composites {
       var name = SwiftName.type(composite.userInfo[AnnotationKey.name] ?? composite.name)
-      // Entities and composites are named apart from each other in a model.
+      // In a model, an entity and a composite may have the same name.
       if taken.contains(name) { name += "Composite" }
       guard taken.insert(name).inserted else {
         throw GeneratorError(
@@ -51,19 +51,19 @@ struct GeneratorContext {
     self.taken = taken
   }
 
-  /// `public `, or nothing.
+  /// `public `, or empty.
   var access: String { options.access == .public ? "public " : "" }
 
   func typeName(of entity: String) -> String { entityNames[entity] ?? SwiftName.type(entity) }
   func typeName(ofComposite composite: String) -> String { compositeNames[composite] ?? SwiftName.type(composite) }
 
-  /// The model's name as that of a property of `ManagedObjectModel`.
+  /// The name of the model as a property of `ManagedObjectModel`.
   var modelProperty: String { SwiftName.property(SwiftName.lowerCamel(SwiftName.plain(model.name))) }
 
-  /// The model's file, whose name is none of a type's.
+  /// The name of the model's file, which differs from those of all types.
   var modelFileName: String { "ManagedObjectModel+" + SwiftName.plain(model.name) }
 
-  /// A type of another module, with the module's name where one of the model's hides it.
+  /// Returns the name of a type of another module, qualified if a type of the model hides it.
   func library(_ name: String) -> String {
     guard taken.contains(name) else { return name }
     if ValueSource.foundationTypes.contains(name) { return "Foundation." + name }
@@ -76,12 +76,12 @@ struct GeneratorContext {
   ]
 }
 
-/// What the author of a model can say of the Swift that is generated, in userInfo.
+/// The userInfo keys with which a model configures the generated Swift source.
 enum AnnotationKey {
-  /// Of an entity, a composite, an attribute or a relationship: its name in Swift.
+  /// The Swift name of an entity, a composite, an attribute or a relationship.
   static let name = "swiftName"
-  /// Of an attribute: an enum with raw values, `Priority`, or with its cases, `Priority: low = 0, high`.
+  /// The enum of an attribute: its name, `Priority`, or with its cases, `Priority: low = 0, high`.
   static let enumeration = "swiftEnum"
-  /// Of an entity, a composite, an attribute or a relationship: its documentation.
+  /// The documentation of an entity, a composite, an attribute or a relationship.
   static let documentation = "documentation"
 }

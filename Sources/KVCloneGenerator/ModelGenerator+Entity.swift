@@ -1,7 +1,7 @@
 import KVCloneModel
 
 extension ModelGenerator {
-  /// The struct of an entity, what predicates name, and the entity itself.
+  /// Returns the source of an entity: its struct, the properties for predicates, and its description.
   func entitySource(_ entity: EntityDescription) throws(GeneratorError) -> String {
     let properties = try context.properties(of: entity)
     let name = context.typeName(of: entity.name)
@@ -48,7 +48,7 @@ extension ModelGenerator {
     return writer.text
   }
 
-  /// The struct of a composite, and what predicates name.
+  /// Returns the source of a composite: its struct, and the properties for predicates.
   func compositeSource(_ composite: CompositeAttributeDescription) throws(GeneratorError) -> String {
     let properties = try context.properties(of: composite)
     let name = context.typeName(ofComposite: composite.name)
@@ -100,7 +100,7 @@ extension ModelGenerator {
     writer.close()
   }
 
-  /// The memberwise initializer, whose body stays open.
+  /// Writes the head of the memberwise initializer, whose body stays open.
   private func writeInitializerHead(_ properties: [PropertyPlan], into writer: inout SourceWriter) {
     let settable = properties.filter { $0.writing != nil }
     let parameters = settable.map { property in
@@ -118,7 +118,7 @@ extension ModelGenerator {
       else { continue }
       writer.line()
       writer.documentation(["The values of `\(property.name)`."])
-      // Predicates take only constants that are Codable.
+      // Predicates accept only Codable constants.
       let protocols = ["AttributeConvertible", "CaseIterable", "Codable"].map(context.library)
       writer.open(
         "\(context.access)enum \(enumeration.name): \(context.library(enumeration.rawType)), "
@@ -130,7 +130,7 @@ extension ModelGenerator {
     }
   }
 
-  /// The properties that predicates name, and their table.
+  /// Writes the properties for predicates, and their table.
   private func writeFields(_ properties: [PropertyPlan], own: String?, into writer: inout SourceWriter) {
     for property in properties {
       guard let type = property.fieldType else { continue }

@@ -1,7 +1,7 @@
 import KVCloneModel
 
 extension ModelGenerator {
-  /// The model, made of its entities.
+  /// Returns the source of the model, which refers to its entities.
   func modelSource() -> String {
     let model = context.model
     var writer = SourceWriter()
@@ -24,7 +24,7 @@ extension ModelGenerator {
     return writer.text
   }
 
-  /// The entity as the model has it.
+  /// Writes the description of an entity as in the model.
   func writeDescription(of entity: EntityDescription, into writer: inout SourceWriter) {
     let values = ValueSource(context: context)
     writer.documentation(["The entity description."])
@@ -189,7 +189,7 @@ extension ModelGenerator {
   }
 }
 
-/// A call in a builder.
+/// A call in a result builder.
 struct SourceCall {
   let head: String
   let arguments: [String]

@@ -65,7 +65,7 @@ public struct ModelGenerator {
 
   private func file(_ name: String, _ body: String) -> GeneratedFile {
     let access = context.access
-    // Foundation is imported where it is used, because an import that is not would be a warning.
+    // Foundation is imported only if it is used, because an unused import causes a warning.
     let foundation = ValueSource.usesFoundation(body) ? "\(access)import Foundation\n" : ""
     let model = context.model.name.split(whereSeparator: \.isNewline).joined(separator: " ")
     let header = """
@@ -78,7 +78,7 @@ public struct ModelGenerator {
     return GeneratedFile(name: name, text: header + body)
   }
 
-  /// The text within the namespace.
+  /// Returns the text inside the namespace.
   private func nested(_ body: String) -> String {
     guard let namespace = context.options.namespace else { return body }
     let lines = body.split(separator: "\n", omittingEmptySubsequences: false).dropLast()

@@ -2,27 +2,27 @@ import KVCloneModel
 
 /// A property of a generated struct.
 struct PropertyPlan {
-  /// What the model calls it.
+  /// The name in the model.
   let name: String
-  /// What Swift calls it.
+  /// The name in Swift.
   let identifier: String
-  /// Its type, with the `?` of an optional one.
+  /// The type, with `?` if it is optional.
   let type: String
-  /// Its type in predicates; nil where predicates cannot ask for it.
+  /// The type in predicates; nil if predicates cannot use the property.
   let fieldType: String?
   let documentation: [String]
-  /// How an object is asked for its value.
+  /// The expression that reads the value from an object.
   let reading: String
-  /// How its value is handed over; nil for what only the store sets.
+  /// The expression that writes the value; nil if only the store sets it.
   let writing: String?
-  /// What it is for a new object unless something is given; nil where something has to be.
+  /// The initial value in a new object; nil if the initializer requires a value.
   let initialValue: String?
-  /// The enum that belongs to it, where the entity declares it.
+  /// The enum of the property, if this entity declares it.
   let enumeration: EnumPlan?
 }
 
 extension GeneratorContext {
-  /// The properties of an entity's struct, inherited ones first.
+  /// Returns the properties of an entity's struct, inherited ones first.
   func properties(of entity: EntityDescription) throws(GeneratorError) -> [PropertyPlan] {
     var plans: [PropertyPlan] = []
     for attribute in model.attributes(of: entity.name) {
@@ -36,7 +36,7 @@ extension GeneratorContext {
     return plans
   }
 
-  /// The properties of a composite's struct.
+  /// Returns the properties of a composite's struct.
   func properties(of composite: CompositeAttributeDescription) throws(GeneratorError) -> [PropertyPlan] {
     var plans: [PropertyPlan] = []
     for element in composite.elements {
@@ -70,7 +70,7 @@ extension GeneratorContext {
     }
   }
 
-  /// The topmost entity that has the attribute.
+  /// Returns the topmost entity that has the attribute.
   private func declaringEntity(of attribute: String, _ entity: String) -> String {
     ([entity] + model.superentities(of: entity)).last { name in
       model.entity(named: name)?.attributes.contains { $0.name == attribute } ?? false
@@ -95,12 +95,12 @@ extension GeneratorContext {
         enumeration.cases.isEmpty || !isInherited
         ? enumeration.name : typeName(of: owner ?? entity) + "." + enumeration.name
     }
-    // Nothing of a transient value is stored, and a derived one is there only when the store has computed it.
+    // A transient value is not stored, and a derived value exists only after the store has computed it.
     let isOptional = attribute.isOptional || attribute.isTransient || attribute.isDerived
     let isArchive = attribute.type == .transformable
     let key = SwiftName.literal(attribute.name)
     let identifier = identifier(attribute.name, attribute.userInfo)
-    // With its type where there could be another: `.none` of an optional is nil.
+    // With the type if it would be ambiguous: `.none` of an optional is nil.
     let value = initialValue(of: attribute, enumeration, isOptional ? base : "")
     if let value, let enumeration, !enumeration.cases.isEmpty, value.isEmpty {
       throw GeneratorError(
@@ -144,7 +144,7 @@ extension GeneratorContext {
     }
   }
 
-  /// What a new object's attribute is; the empty text for a default that is no case of its enum.
+  /// Returns the initial value of an attribute; an empty text for a default that is not a case of its enum.
   private func initialValue(of attribute: AttributeDescription, _ enumeration: EnumPlan?, _ type: String) -> String? {
     guard let value = attribute.defaultValue, !attribute.isDerived, !attribute.isTransient else { return nil }
     if let enumeration {

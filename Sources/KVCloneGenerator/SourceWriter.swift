@@ -1,15 +1,15 @@
-/// Collects lines with their indentation.
+/// Collects lines of source with their indentation.
 struct SourceWriter {
   private(set) var text = ""
   private var depth = 0
-  /// As in the formatter's configuration.
+  /// The line width of the formatter's configuration.
   private static let width = 120
 
   private var indentation: String { String(repeating: "  ", count: depth) }
 
   mutating func line(_ line: String = "") { text += line.isEmpty ? "\n" : indentation + line + "\n" }
 
-  /// A comment; what is in it stays in it, line breaks too.
+  /// Writes a documentation comment; its text, including line breaks, cannot end the comment.
   mutating func documentation(_ lines: [String]) {
     for line in lines.flatMap({ $0.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) }) {
       self.line(line.isEmpty ? "///" : "/// " + line)
@@ -21,7 +21,7 @@ struct SourceWriter {
     depth += 1
   }
 
-  /// What follows belongs to the line before.
+  /// Indents the following lines.
   mutating func indent() { depth += 1 }
 
   mutating func close(_ line: String = "}") {
@@ -29,7 +29,7 @@ struct SourceWriter {
     self.line(line)
   }
 
-  /// A call or a declaration with a list, on one line where it fits.
+  /// Writes a call or a declaration with a list, on one line if it fits.
   mutating func list(_ head: String, _ items: [String], _ tail: String) {
     let whole = head + items.joined(separator: ", ") + tail
     if indentation.count + whole.count <= Self.width || items.isEmpty { return line(whole) }

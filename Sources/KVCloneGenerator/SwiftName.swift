@@ -1,8 +1,8 @@
 import KVCloneModel
 
-/// Names of the model as names of Swift.
+/// Converts names of the model to Swift names.
 enum SwiftName {
-  /// A name of Swift for any text: what no name may have becomes `_`.
+  /// Returns a Swift identifier for any text: characters that are not allowed become `_`.
   static func plain(_ name: String) -> String {
     var result = ""
     for scalar in name.unicodeScalars {
@@ -14,22 +14,22 @@ enum SwiftName {
     return result.isEmpty ? "_" : result
   }
 
-  /// The name of a property, with what the struct itself has kept free.
+  /// Returns the name of a property, avoiding names that the struct reserves.
   static func property(_ name: String) -> String {
     let name = plain(name)
     return reservedProperties.contains(name) ? name + "_" : name
   }
 
-  /// The name of a type.
+  /// Returns the name of a type.
   static func type(_ name: String) -> String {
     let name = plain(name)
     return reservedTypes.contains(name) || keywords.contains(name) ? name + "_" : name
   }
 
-  /// The name as source has it: words of the language stand in backticks.
+  /// Returns the name in source form: keywords are in backticks.
   static func quoted(_ name: String) -> String { keywords.contains(name) ? "`\(name)`" : name }
 
-  /// The first letters in lower case: `note` for `Note`, `urlList` for `URLList`.
+  /// Converts the leading letters to lower case: `note` for `Note`, `urlList` for `URLList`.
   static func lowerCamel(_ name: String) -> String {
     let capitals = name.prefix { $0.isUppercase }.count
     if capitals == 0 { return name }
@@ -37,7 +37,7 @@ enum SwiftName {
     return name.prefix(count).lowercased() + name.dropFirst(count)
   }
 
-  /// Text as a literal.
+  /// Returns text as a string literal.
   static func literal(_ text: String) -> String { text.swiftLiteral }
 
   private static let reservedProperties: Set<String> = [
@@ -46,7 +46,7 @@ enum SwiftName {
   ]
   private static let reservedTypes: Set<String> = [
     "_", "Type", "Protocol", "Self", "Any", "ID", "Fields", "Object", "Superentity",
-    // Modules, by whose names types are told apart, and words that begin a type.
+    // Modules that qualify type names, and words that begin a type.
     "Swift", "Foundation", "KVClone", "any", "some", "each", "sending", "borrowing", "consuming", "isolated",
   ]
   private static let keywords: Set<String> = [

@@ -5,11 +5,11 @@
 #endif
 import KVCloneModel
 
-/// Attribute values as expressions of Swift.
+/// Converts attribute values to Swift expressions.
 struct ValueSource {
   let context: GeneratorContext
 
-  /// The value as one of the property's type; nil where Swift has no expression that always gives one.
+  /// Returns the value as an expression of the property's type; nil if no Swift expression always has that value.
   func expression(_ value: AttributeValue) -> String? {
     switch value {
     case .integer(let number): "\(number)"
@@ -26,7 +26,7 @@ struct ValueSource {
     }
   }
 
-  /// The value as an `AttributeValue`.
+  /// Returns the value as an `AttributeValue` expression.
   func attributeValue(_ value: AttributeValue) -> String {
     switch value {
     case .integer: ".integer(\(expression(value) ?? ""))"
@@ -48,7 +48,7 @@ struct ValueSource {
     }
   }
 
-  /// A dictionary whose values are expressions already.
+  /// Returns a dictionary literal whose values are expressions already.
   func dictionary(_ values: [String: String]) -> String {
     if values.isEmpty { return "[:]" }
     return "["
@@ -56,7 +56,7 @@ struct ValueSource {
       .joined(separator: ", ") + "]"
   }
 
-  /// Whether source, without its comments, names a type of Foundation's.
+  /// Returns whether source, without its comments, uses a type of Foundation.
   static func usesFoundation(_ source: String) -> Bool {
     source.split(separator: "\n").contains { line in
       !line.drop { $0 == " " }.hasPrefix("///")
@@ -77,7 +77,7 @@ struct ValueSource {
     if number.isNaN { return "\(type).nan" }
     let text = number.description
     if let whole = Int64(text) { return "\(whole)" }
-    // No literal says a decimal fraction exactly: it would be a binary one first.
+    // No literal is exact for a decimal fraction: it would be converted to binary first.
     let digits = text.filter { $0.isNumber && $0.isASCII }
     if !text.contains("e"), let significand = Int64(digits), let point = text.firstIndex(of: ".") {
       let exponent = -text.distance(from: text.index(after: point), to: text.endIndex)

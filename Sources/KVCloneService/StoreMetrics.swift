@@ -4,14 +4,14 @@
   import KVCloneOperations
   import Synchronization
 
-  /// The metrics of one store, by the names that `kvclone stat --format prometheus` has for them.
+  /// The metrics of one store, with the names that `kvclone stat --format prometheus` uses.
   final class StoreMetrics: Sendable {
     private let factory: any MetricsFactory
     private let common: [(String, String)]
     private let writes: CoreMetrics.Timer
     private let failedWrites: Counter
     private let commits: Counter
-    /// The commit that the counter has been brought to.
+    /// The commit up to which the counter has been advanced.
     private let countedCommit = Mutex<UInt64?>(nil)
 
     init(_ configuration: StoreServiceConfiguration) {
@@ -22,7 +22,8 @@
       commits = Counter(label: "kvclone_commits_total", dimensions: common, factory: factory)
     }
 
-    /// A write transaction of this process: from when it was asked for to its durable commit, the wait for its turn included.
+    /// Records a write transaction of this process: from the request to the durable commit, including the wait for the
+    /// write lock.
     func recordWrite(_ duration: Duration, isDone: Bool) {
       if isDone {
         let (seconds, attoseconds) = duration.components
@@ -34,7 +35,7 @@
 
     func record(_ statistics: StoreStatistics) {
       let news = countedCommit.withLock { counted -> UInt64 in
-        // The first look tells where the store is, not what happened since the process began.
+        // The first reading is the starting point, not activity of this process.
         defer { counted = statistics.commit }
         return counted.map { statistics.commit > $0 ? statistics.commit - $0 : 0 } ?? 0
       }
@@ -51,8 +52,8 @@
       let oldest = statistics.oldestReader
       gauge("kvclone_oldest_reader_lag_commits", Double(oldest?.lag ?? 0))
       gauge("kvclone_oldest_reader_retained_bytes", Double(oldest?.retainedBytes ?? 0))
-      // Nobody knows the age of another process's reader where the store keeps no history. A gauge that is left alone goes on
-      // saying what it said last, so it says that it is no number.
+      // Without a history, the age of another process's reader is unknown. A gauge keeps its last value, so it is set
+      // to NaN.
       let age: Duration? = if let oldest { oldest.age } else { .zero }
       gauge("kvclone_oldest_reader_age_seconds", age?.inSeconds ?? .nan)
       gauge("kvclone_writer_held_seconds", (statistics.writer?.age ?? .zero).inSeconds)

@@ -45,12 +45,12 @@
     /// If the store cannot be read temporarily, for example because no reader slot is free, the service logs a warning
     /// and continues.
     public func run() async throws {
-      // The first look is where counters begin, so it comes before the first write.
+      // The first record is the starting point of the counters, so it precedes the first write.
       record()
       phase.withLock { $0 = .running }
       await cancelWhenGracefulShutdown {
         while !Task.isCancelled {
-          // Ends early with the service: that is no error.
+          // Ending early with the service is not an error.
           try? await Task.sleep(for: self.configuration.metricsInterval)
           self.record()
         }
@@ -113,7 +113,7 @@
       case .stopping: health.refuse("the service is stopping")
       case .stopped:
         health.refuse("the service has stopped")
-        // It has closed the store itself: nothing is wrong with that.
+        // The service has closed the store itself, which is not a problem.
         health.isLive = true
       }
       return health
@@ -130,7 +130,7 @@
     private func stop() async {
       phase.withLock { $0 = .stopping }
       logger.info("waiting for pending asynchronous writes")
-      // Asynchronous writes take turns: when this one's comes, those before it are done.
+      // Asynchronous writes are in order: when this one runs, those before it have ended.
       try? await store.onWriterQueue {}
       record()
       store.close()

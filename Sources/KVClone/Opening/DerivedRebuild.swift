@@ -1,11 +1,11 @@
 import KVCloneCore
 import KVCloneRecords
 
-/// Computes the derived attributes of stores that were written by a library without them, or opened with a model in which
-/// only their expressions differ.
+/// Computes the derived attributes of stores that were written by a library without them, or opened with a model in
+/// which only their expressions differ.
 enum DerivedRebuild {
-  /// Computes all derived attributes in one write transaction and in constant memory, if the store's metadata name other
-  /// expressions than its model. A store that is opened read-only keeps its values.
+  /// Computes all derived attributes in one write transaction and in constant memory, if the store's metadata name
+  /// other expressions than its model. A store that is opened read-only keeps its values.
   static func run(_ store: ObjectStore) throws(StoreError) {
     let schema = store.schema
     guard let fingerprint = schema.derivations.fingerprint else { return }
@@ -29,7 +29,7 @@ enum DerivedRebuild {
         store.commitSignal.noteCommit()
       }
     } catch {
-      // The store opens all the same, so that its user can free space in it or salvage it.
+      // The store opens nevertheless, so that space in it can be freed or its objects salvaged.
       guard [.corrupted, .busy, .diskFull, .mapFull].contains(error.kind) else { throw error }
       store.options.logger?.warning(
         "derived attributes could not be computed; the next opening retries: \(error.kindName)")

@@ -8,7 +8,7 @@ import KVCloneRecords
 
 /// Updates the fetch indexes of a store to those of its model when it is opened for writing.
 enum ModelAdoption {
-  /// Returns the new catalog of the store, with its model and the fetch indexes of that.
+  /// Returns the new catalog of the store, with its model and that model's fetch indexes.
   ///
   /// A corrupted record prevents the creation of an index, but not the opening of the store: it then opens without the
   /// new indexes, and the next opening tries again.
@@ -31,8 +31,8 @@ enum ModelAdoption {
     return stored
   }
 
-  /// Makes `catalog` the store's: the model is written down, entries of new indexes are made, and those of indexes that
-  /// the model has no more are dropped, all in one write transaction.
+  /// Makes `catalog` the store's: writes the model, builds new indexes, and drops those that the model no longer has,
+  /// all in one write transaction.
   private static func write(
     _ catalog: StoreCatalog, replacing stored: StoreCatalog, _ engine: any StorageEngine, _ tables: SchemaTables,
     _ format: FormatRecord, _ options: StoreOptions

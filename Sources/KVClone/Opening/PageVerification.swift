@@ -1,11 +1,12 @@
 import KVCloneCore
 import KVCloneLMDB
 
-/// The walk over the pages before a file is trusted. LMDB believes every byte of what it maps.
+/// Verifies the pages of a file before it is used, because LMDB trusts every byte that it maps.
 enum PageVerification {
-  /// Walks over the file at `path`, if there is one; opening finds out about the rest.
+  /// Verifies the file at `path`, if it exists; opening reports all other problems.
   ///
-  /// - Throws: `damaged`, `busy`, `alreadyOpen`, and what keeps the file from being read: nobody maps what was to be verified, and was not.
+  /// - Throws: `corrupted`, `busy`, `alreadyOpen`, and errors of reading the file: a file that could not be verified is
+  ///   not mapped.
   static func verify(at path: String) throws(StoreError) {
     for timeout: Duration in [.zero, .seconds(1), .seconds(5)] {
       guard let file = try storeErrors({ () throws(LMDBError) in try file(at: path, timeout) }) else { return }
@@ -25,9 +26,9 @@ enum PageVerification {
     }
   }
 
-  /// Walks over the file of an environment that nothing was read from yet.
+  /// Verifies the file of an environment that has not been read yet.
   ///
-  /// - Throws: `damaged`.
+  /// - Throws: `corrupted`.
   static func verify(of environment: LMDBEnvironment, path: String) throws(StoreError) {
     let map = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment).walk() }
     try refuseDamage(map, path)

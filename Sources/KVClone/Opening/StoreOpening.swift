@@ -22,7 +22,7 @@ package enum StoreOpening {
     } catch {
       throw StoreError(.invalidModel, "\(error)")
     }
-    // What no object can be saved with is found out late otherwise.
+    // Contradictions that no object can satisfy would otherwise show up only at a save.
     for warning in warnings where warning.kind.isContradiction { options.logger?.warning("model: \(warning)") }
     let catalog = try StoreCatalog(new: model)
     let entries = try catalog.entries(uuid: UUID(), created: Date())
@@ -73,7 +73,7 @@ package enum StoreOpening {
     }
   }
 
-  /// Assembles a store from an engine of any kind.
+  /// Assembles a store from a storage engine of any kind.
   package static func assemble(
     _ engine: any StorageEngine, path: String, model: ManagedObjectModel?, options: StoreOptions
   ) throws(StoreError) -> ObjectStore {
@@ -101,7 +101,7 @@ package enum StoreOpening {
       catalog = try ModelAdoption.update(catalog, replacing: stored, engine, tables, format, options)
     }
     let schema = try Schema(catalog, tables: tables, transformers: options.transformers)
-    // Errors so far named the path that was given; the store's own outlives a change of the working directory.
+    // Earlier errors contain the given path; the store's own path survives a change of the working directory.
     let store = ObjectStore(
       path: engine.files?.directory ?? path, uuid: format.storeUUID, options: options,
       engine: engine, schema: schema,
@@ -131,11 +131,11 @@ package enum StoreOpening {
       entity: real.first?.entity, property: real.first?.property)
   }
 
-  /// Logs unusual properties of the library or the file that are no reason to refuse the store.
+  /// Logs unusual properties of the library or the file that are no reason to reject the store.
   private static func logFindings(_ environment: LMDBEnvironment, _ options: StoreOptions) {
     guard let logger = options.logger else { return }
     if LMDBLibrary.destroysMutexes {
-      // Processes that use this library are safe from each other.
+      // Processes that use this library do not endanger each other.
       logger.notice(
         """
         LMDB \(LMDBLibrary.version) destroys the mutexes of lock.mdb when mdb_stat or another plain LMDB program \
@@ -165,7 +165,7 @@ package enum StoreOpening {
     return dryRun.plan(report)
   }
 
-  /// Migrates a store that is not open, whatever its model is.
+  /// Migrates a store that is not open, regardless of its model.
   static func migrate(
     at path: String, to model: ManagedObjectModel, _ migration: MigrationOptions, _ options: StoreOptions,
     _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?,

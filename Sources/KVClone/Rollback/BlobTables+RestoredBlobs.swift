@@ -2,8 +2,8 @@ import KVCloneCore
 import KVCloneRecords
 
 extension BlobTables {
-  /// Counts a referrer of a blob that a record of a snapshot has. One that went since is described again: its bytes
-  /// were kept.
+  /// Counts a reference from a restored record to a blob. If the blob's description was deleted since, it is written
+  /// again: the snapshot retained the bytes.
   func addReference(
     to blob: BlobReference, _ storage: inout StorageTransaction, describedIn past: borrowing StorageTransaction
   ) throws(StoreError) {

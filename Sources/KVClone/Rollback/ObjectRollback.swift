@@ -2,8 +2,8 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Rolls some objects back, with all that belongs to them, by the ordinary operations on objects: both sides of every
-/// relationship, indexes and derived values follow.
+/// Rolls some objects and their subgraphs back by the ordinary operations on objects, which update both sides of every
+/// relationship, indexes and derived values.
 struct ObjectRollback: ~Copyable, SessionOwner {
   private var session: Session
 
@@ -13,7 +13,7 @@ struct ObjectRollback: ~Copyable, SessionOwner {
 
   consuming func finish() -> Session { session }
 
-  /// Counts what `run` will change.
+  /// Counts the changes that `run` will make.
   ///
   /// This has to precede it: restoring a link also restores its inverse, after which the other object would not differ.
   borrowing func count(_ sets: RollbackSets, to snapshot: SnapshotValue) throws(StoreError) -> RollbackTally {
@@ -50,7 +50,7 @@ struct ObjectRollback: ~Copyable, SessionOwner {
     return recorder.savedByteCount
   }
 
-  /// What the snapshot shows, by the present schema.
+  /// Returns the content of the snapshot, by the current schema.
   private borrowing func past(_ snapshot: SnapshotValue, _ recorder: SnapshotRecorder) -> Session {
     StoreContext(uuid: session.storeUUID, serialFloor: session.serialFloor).session(
       SnapshotBackend(
@@ -59,7 +59,7 @@ struct ObjectRollback: ~Copyable, SessionOwner {
         isWritten: true), session.schema)
   }
 
-  /// Makes an object again, under its id, with its values and without links.
+  /// Inserts an object again under its id, with its values and without links.
   private mutating func recreate(_ id: ObjectID, _ past: borrowing Session) throws(StoreError) {
     let bytes: [UInt8]
     do {
@@ -72,7 +72,7 @@ struct ObjectRollback: ~Copyable, SessionOwner {
     let view = try session.schema.view(of: bytes.span.bytes, id: id)
     let entity = try session.schema.entity(of: view, id: id)
     try Session.load(&session.scratch, view, entity, id)
-    // Those that the record has by the present layout, in which it is stored.
+    // Those of the record in the current layout, in which it is stored.
     for blob in entity.blobs(in: session.scratch.view) {
       try session.blobTables.addReference(to: blob, &session.storage, describedIn: past.storage)
     }
@@ -102,11 +102,11 @@ struct ObjectRollback: ~Copyable, SessionOwner {
     session.changes.hasProvenance = true
   }
 
-  /// Sets the attributes that differ, derived ones aside.
+  /// Sets the attributes that differ, except derived ones.
   private mutating func restoreAttributes(of id: ObjectID, _ past: borrowing Session) throws(StoreError) {
     let values = try changedAttributes(of: id, since: past)
     if values.isEmpty { return }
-    // Setting a large value counts its referrers itself; it only has to be described.
+    // Setting a blob counts its references; only its description is missing.
     var described: [BlobReference] = []
     for case (_, .blob(let blob)?) in values {
       try session.blobTables.addReference(to: blob, &session.storage, describedIn: past.storage)
@@ -117,7 +117,7 @@ struct ObjectRollback: ~Copyable, SessionOwner {
     for blob in described { try session.releaseBlob(blob) }
   }
 
-  /// Links an object as it was linked, as far as the others are there.
+  /// Restores the links of an object, except to objects that no longer exist.
   private mutating func restoreLinks(of id: ObjectID, _ past: borrowing Session) throws(StoreError) {
     let entity = try session.entity(of: id)
     for relationship in entity.relationships {
@@ -127,11 +127,12 @@ struct ObjectRollback: ~Copyable, SessionOwner {
     }
   }
 
-  // MARK: What is to be done
+  // MARK: Differences
 
-  /// Whether an object that is there is not what it was, derived attributes and links to what is gone aside.
+  /// Whether an existing object differs from its earlier state, except for derived attributes and links to deleted
+  /// objects.
   ///
-  /// - Parameter coming: the objects that are brought back with it.
+  /// - Parameter coming: the objects that are restored with it.
   private borrowing func isChanged(_ id: ObjectID, since past: borrowing Session, _ coming: ObjectSet)
     throws(StoreError)
     -> Bool
@@ -143,7 +144,7 @@ struct ObjectRollback: ~Copyable, SessionOwner {
     return false
   }
 
-  /// The attributes that differ, derived ones aside, with what they were.
+  /// Returns the attributes that differ, except derived ones, with their earlier values.
   private borrowing func changedAttributes(of id: ObjectID, since past: borrowing Session) throws(StoreError)
     -> [(attribute: CompiledAttribute, value: AttributeValue?)]
   {
@@ -159,7 +160,8 @@ struct ObjectRollback: ~Copyable, SessionOwner {
     return values
   }
 
-  /// The members that a relationship had, as far as they are there or are `coming`; nil where it has them.
+  /// Returns the earlier members of a relationship that exist or are in `coming`; nil if the relationship has exactly
+  /// these.
   private borrowing func changedMembers(
     of id: ObjectID, _ relationship: CompiledRelationship, since past: borrowing Session, _ coming: ObjectSet
   ) throws(StoreError) -> [ObjectID]? {

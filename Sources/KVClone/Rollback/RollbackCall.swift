@@ -61,7 +61,7 @@ struct RollbackCall {
 
   func run() throws -> RollbackResult { try run(nil) }
 
-  /// Runs the rollback in a dry run.
+  /// Runs the rollback as a dry run.
   func plan() throws -> RollbackPlan {
     let dryRun = RollbackDryRun()
     do {
@@ -75,7 +75,7 @@ struct RollbackCall {
   private func run(_ dryRun: RollbackDryRun?) throws -> RollbackResult {
     try StoreSnapshots(store).requireOwn(snapshot)
     let retention = store.options.snapshotRetention
-    // What is saved and what is replaced may each be as large as the store.
+    // The preimages and the replaced data may each be as large as the store.
     return try onceMoreIfMapFull(times: 2) {
       dryRun?.reasons = PlanReasons()
       let label = dryRun == nil ? "rollback" : "rollback plan"
@@ -108,7 +108,7 @@ struct RollbackCall {
               try rollback.run(to: value, past, automatic.value)
             }
           } catch {
-            // Readers see what the transaction began with.
+            // Reads see the state at the beginning of the transaction.
             dryRun?.tally = try wholeTally()
             throw error
           }
@@ -129,7 +129,8 @@ struct RollbackCall {
     }
   }
 
-  /// Refuses to bring back what broke the model's rules when a transaction was half way. A dry run collects all of it.
+  /// Rejects the rollback if the snapshot, which was created inside a transaction, breaks the model's rules. A dry run
+  /// collects all errors.
   private static func validate(_ transaction: borrowing WriteTransaction, _ dryRun: RollbackDryRun?) throws {
     if let dryRun {
       return try ObjectValidation.validateChanges(in: transaction.session) { issues in
@@ -141,7 +142,7 @@ struct RollbackCall {
     guard issues.isEmpty else { throw ValidationError(issues: issues) }
   }
 
-  /// Counts what is to be done in the whole store.
+  /// Counts the changes in the whole store.
   private func wholeTally() throws -> RollbackTally {
     var tally = RollbackTally()
     try SnapshotComparison.compare(store, snapshot, nil) { difference in
@@ -151,15 +152,15 @@ struct RollbackCall {
     return tally
   }
 
-  /// What belongs to some objects, then and now. Nobody else writes meanwhile, where this is called in a write
-  /// transaction.
+  /// Returns the objects that the subgraphs contain in the snapshot and now. In a write transaction, no other writer
+  /// can change them.
   private func rollbackSets(_ objects: [ObjectID]) throws -> RollbackSets {
     let past = ReadTransaction(try StoreSnapshots(store).session(of: snapshot))
     let then = try past.cloneSet(of: objects)
     let reader = ReadTransaction(try store.readSession())
     let left = try objects.filter { try reader.exists($0) }
     let now = left.isEmpty ? [] : try reader.cloneSet(of: left)
-    // Not those with later serials: a rollback may have brought back what the snapshot does not show.
+    // Not those with later serials: an earlier rollback may have restored objects that the snapshot does not show.
     let doomed = try now.filter { try !past.exists($0) }
     try store.schema.requireReading(past.session.schema, of: snapshot.info.name)
     return RollbackSets(past: then, doomed: doomed)
@@ -167,15 +168,15 @@ struct RollbackCall {
 }
 
 extension SnapshotSchemas {
-  /// The schema of a snapshot whose model means the same to stored data as the store's.
+  /// Returns the schema of a snapshot whose model describes stored data in the same way as the store's.
   ///
-  /// - Throws: `incompatibleModel` where what a snapshot shows is not for the store's model.
+  /// - Throws: `incompatibleModel` if the snapshot's data does not match the store's model.
   fileprivate func requireSameModel(
     _ snapshot: SnapshotValue, _ session: borrowing Session
   ) throws(StoreError) -> Schema {
     let schema = session.schema
     let past = try self.schema(of: snapshot, session.storage, schema)
-    // A version that came back after another one stores what it has under other codes.
+    // A version that was replaced and then adopted again stores its data under other codes.
     if past.model.modelHash == schema.model.modelHash,
       SchemaCodes.storeAlike(past.codes, past.model, as: schema.codes, schema.model)
     {
@@ -190,18 +191,18 @@ extension SnapshotSchemas {
 
 /// The dry run of a rollback.
 private final class RollbackDryRun {
-  /// Those of the present attempt.
+  /// The reasons of the current attempt.
   var reasons = PlanReasons()
   var tally = RollbackTally()
 }
 
-/// The objects that are brought back, and those that came since and go.
+/// The objects to restore, and the later objects to delete.
 struct RollbackSets {
   let past: [ObjectID]
   let doomed: [ObjectID]
 }
 
-/// Counts what a rollback does.
+/// The numbers of changes of a rollback.
 struct RollbackTally {
   var updatedCount = 0
   var recreatedCount = 0

@@ -2,8 +2,8 @@ package import KVCloneCore
 import KVCloneModel
 package import KVCloneRecords
 
-/// Rolls a whole store back: deletes newer objects as objects are deleted, which also removes the links to them; then
-/// gives every key with a preimage its previous value, byte for byte.
+/// Rolls a whole store back: deletes newer objects by the ordinary deletion, which also removes the links to them; then
+/// restores the preimage of every key byte for byte.
 struct StoreRollback: ~Copyable, SessionOwner {
   private var session: Session
 
@@ -13,7 +13,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
 
   consuming func finish() -> Session { session }
 
-  /// The objects of a root entity that came after a snapshot.
+  /// Returns the objects of a root entity that were created after a snapshot.
   private borrowing func objects(since horizon: SnapshotHorizon) throws(StoreError) -> ObjectSet {
     var found = ObjectSet()
     let schema = session.schema
@@ -28,7 +28,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
     return found
   }
 
-  /// Brings back what a snapshot shows, in a transaction that has made the snapshot `automatic` and nothing else.
+  /// Restores the content of a snapshot, in a transaction that has created the snapshot `automatic` and nothing else.
   ///
   /// - Parameter past: the schema of the snapshot.
   /// - Returns: the objects that differ between the two snapshots.
@@ -41,13 +41,13 @@ struct StoreRollback: ~Copyable, SessionOwner {
     _ = try ObjectDeletion.deleteAll(born, in: &session)
     guard let recorder = session.storage.recorder else { return RollbackTally() }
     try recorder.flush()
-    // A view of the same transaction, which sees through what is written meanwhile: that is saved before.
+    // A view of the same transaction: its content stays the same, because writes save preimages first.
     let then = StorageTransaction(
       SnapshotBackend(recorder.inner, preimages: session.schema.tables.preimages, horizon, isWritten: true))
     var next: SavedKeysKey? = SavedKeysKey(epoch: snapshot.epoch, commit: 0, part: 0)
     while let start = next, let list = try SavedKeyList(session, from: start, before: .max) {
       for (table, key) in list.keys {
-        // Later lists are of this transaction.
+        // Later lists are those of this transaction.
         if list.place.epoch < automatic.epoch { run.changes.note(table, key) }
         try restore(table, key, then, &run)
       }
@@ -72,7 +72,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
   /// This compares objects after their keys were restored, because the chunks of a list are saved at different times,
   /// and because deleting later objects has removed the links to them.
   ///
-  /// - Parameter before: what the automatic snapshot shows.
+  /// - Parameter before: the snapshot of the state before the rollback.
   private borrowing func tally(
     _ changes: SnapshotComparison.Changes, _ recorder: SnapshotRecorder, since past: Schema, _ before: SnapshotHorizon
   ) throws(StoreError) -> RollbackTally {
@@ -92,8 +92,8 @@ struct StoreRollback: ~Copyable, SessionOwner {
     return tally
   }
 
-  /// What is left when everything is there again: all was like this before, derived values too, unless they were
-  /// computed by other expressions then. Nobody is asked about it.
+  /// Finishes the rollback after all keys are restored. The restored state was valid before, including derived values
+  /// unless their expressions have changed since, so no hooks are called.
   mutating func end(from past: Schema) throws(StoreError) {
     if past.derivations.fingerprint != session.schema.derivations.fingerprint {
       try DerivedRefresh.noteAll(in: &session)
@@ -103,7 +103,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
     session.changes.updated = ObjectSet()
   }
 
-  /// Tells the history which lists were brought back, of objects that were there all the time.
+  /// Records the restored lists of objects that existed all the time in the history.
   private mutating func noteRestoredLists(_ run: inout RollbackRun) throws(StoreError) {
     for (code, owners) in run.lists.sorted(by: { $0.key < $1.key }) {
       var next = owners.first(from: ObjectID(rawValue: 0))
@@ -118,16 +118,16 @@ struct StoreRollback: ~Copyable, SessionOwner {
     }
   }
 
-  /// Gives a key the state that it had then.
+  /// Restores the earlier value of a key.
   private mutating func restore(
     _ code: TableCode, _ key: [UInt8], _ past: borrowing StorageTransaction, _ run: inout RollbackRun
   ) throws(StoreError) {
     let isSeen = key.withUnsafeBytes { run.horizon.sees(code, $0) }
     guard isSeen, let table = session.schema.table(code) else { return }
-    // Copied: what is written moves the engine's bytes.
+    // A copy, because writes move the engine's pages.
     let then = try past.get(table, key.span.bytes)?.withUnsafeBytes { Array($0) }
     if code == .blobInfo { return }
-    // Listed in more than one epoch, or brought back already.
+    // The key may be listed in several epochs, or be restored already.
     let isSame = try Self.isSame(try session.storage.get(table, key.span.bytes), then)
     if isSame { return }
     if code.rootCode != nil, let id = try? NumberKey.objectID(key.span.bytes) {
@@ -158,7 +158,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
     }
   }
 
-  /// Gives an object the record that it had then, with the entries of indexes that came later.
+  /// Restores the earlier record of an object, and its entries in indexes that were created later.
   private mutating func restoreObject(
     _ id: ObjectID, _ table: StorageTable, _ then: [UInt8]?, _ past: borrowing StorageTransaction,
     _ run: inout RollbackRun
@@ -168,14 +168,14 @@ struct StoreRollback: ~Copyable, SessionOwner {
     var oldKeys: [[UInt8]] = []
     if wasThere {
       let entity = try session.load(id)
-      // Also those of attributes that the record has from an earlier version of the model.
+      // Includes attributes that the record has from an earlier version of the model.
       oldBlobs = entity.blobs(in: session.scratch.view) + session.outlived.blobs
       session.outlived.blobs.removeAll()
       oldKeys = try entity.indexKeys(id, session.scratch.view, session.schema).filter { run.isYounger($0) }
     }
     guard let then else {
       if wasThere, !run.recreated.contains(id) {
-        // It was there under its old id because a rollback had brought it back.
+        // It exists under its old id because an earlier rollback restored it.
         let entity = try session.load(id)
         if session.changes.history != nil { try HistoryWriter.noteDeletion(id, entity, in: &session) }
       }
@@ -187,7 +187,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
     let view = try session.schema.view(of: then.span.bytes, id: id)
     let entity = try session.schema.entity(of: view, id: id)
     let newKeys = try entity.indexKeys(id, view, session.schema).filter { run.isYounger($0) }
-    // Those that come first: what is in both is never without a referrer.
+    // References are added first, so that a blob in both records never has none.
     for blob in entity.blobs(in: view) {
       try session.blobTables.addReference(to: blob, &session.storage, describedIn: past)
     }
@@ -204,8 +204,8 @@ struct StoreRollback: ~Copyable, SessionOwner {
     try Self.put(&session.storage, table, ShortKey.object(id).array, then)
   }
 
-  /// Tells the history which properties differ between the record in `scratch` and the one that comes instead; whether
-  /// any does.
+  /// Records in the history which properties differ between the record in `scratch` and its replacement; returns
+  /// whether any does.
   private mutating func noteRestoredProperties(_ id: ObjectID, _ then: borrowing RecordView) -> Bool {
     var isChanged = false
     for field in 0..<session.scratch.layout.fieldCount {
@@ -230,17 +230,17 @@ struct StoreRollback: ~Copyable, SessionOwner {
   }
 }
 
-/// What one rollback of a whole store keeps in mind.
+/// The state of one rollback of a whole store.
 struct RollbackRun {
   let horizon: SnapshotHorizon
   /// The objects and chunks that were changed since the snapshot.
   var changes: SnapshotComparison.Changes
-  /// Indexes that have entries now, and had them all then.
+  /// Indexes that have entries now, and had all of them then.
   let indexes: Set<UInt16>
   private let nextIndexID: UInt16
   var updated = ObjectSet()
   var recreated = ObjectSet()
-  /// By property: objects of whose long lists pieces were brought back.
+  /// By property: the objects with restored chunks of long lists.
   var lists: [UInt16: ObjectSet] = [:]
 
   init(_ horizon: SnapshotHorizon, _ snapshot: SnapshotValue, _ schema: Schema) {
@@ -250,14 +250,14 @@ struct RollbackRun {
     indexes = schema.codes.fetchIndexIDs.union(schema.codes.indexes.values.flatMap(\.values))
   }
 
-  /// Whether an entry is of an index that came after the snapshot.
+  /// Whether an entry is of an index that was created after the snapshot.
   func isYounger(_ key: [UInt8]) -> Bool {
     key.withUnsafeBytes { SnapshotHorizon.indexID($0) } >= nextIndexID
   }
 }
 
 extension CompiledEntity {
-  /// The large values that a record has.
+  /// Returns the blobs of a record.
   func blobs(in view: borrowing RecordView) -> [BlobReference] {
     var blobs: [BlobReference] = []
     for field in 0..<view.layout.fieldCount where view.layout.kind(field).mayBeBlob && !view.isNull(field) {
@@ -268,7 +268,7 @@ extension CompiledEntity {
 }
 
 extension Schema {
-  /// A table by its code; nil for one that the schema does not know.
+  /// Returns a table by its code; nil if the schema does not have it.
   package func table(_ code: TableCode) -> StorageTable? {
     if let rootCode = code.rootCode { return objectTable(rootCode: rootCode) }
     switch code {

@@ -2,20 +2,20 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Which objects of a table have previous states, for a transaction that looks many of them up: mostly the answer is that an object has
-/// none, and then nothing has to be looked for.
+/// A cache of the objects of a table that have preimages, for transactions with many lookups: most objects have none,
+/// so the cache avoids a seek for each.
 ///
-/// Who reads a few objects never pays for it. The set is made once as many were looked up that it is worth it, and given up
-/// where there are too many states for that so far.
+/// Transactions with few reads never pay for it. The set is built once enough lookups justify it, and postponed while
+/// the table has too many preimages for the lookups so far.
 final class ChangedObjects {
   private var serials: SerialSet?
   private var lookupCount = 0
-  /// The number of lookups at which it is tried.
+  /// The number of lookups at which the set is built.
   private var threshold = 1024
-  /// So many states are gone through for each lookup, at most: about what one of them costs.
+  /// The maximum number of preimages to scan per lookup: about the cost of one lookup.
   private static let statesPerLookup = 8
 
-  /// Whether the object has none, as far as that is known already.
+  /// Whether the object has no preimage, if that is known already.
   @inline(__always)
   func isUnchanged(_ serial: UInt64, _ table: TableCode, _ states: SavedStates) throws(StoreError) -> Bool {
     if let serials { return !serials.contains(serial) }

@@ -3,11 +3,12 @@ import KVCloneCore
 import KVCloneLMDB
 import Synchronization
 
-/// A pinned snapshot's transaction, as long as there is one, and why there is none any more.
+/// The transaction of a pinned snapshot while it is open, and the reason for its end afterwards.
 ///
-/// It is let go of by dropping the one reference to it: who reads has another one, so nothing is pulled from under a read.
+/// Dropping its one reference ends it: a running read has a reference of its own, so the transaction never ends during
+/// a read.
 package final class PinnedReader: Sendable {
-  /// Why a snapshot cannot be read any more.
+  /// The reason why a snapshot cannot be read anymore.
   enum End: Sendable {
     case closed, expired, storeClosed
   }
@@ -18,12 +19,12 @@ package final class PinnedReader: Sendable {
   }
 
   package let owner: String
-  /// The last commit that it shows.
+  /// The last commit that the snapshot shows.
   package let commit: UInt64
-  /// When it was pinned, and when it is let go, by a clock that counts from the machine's start.
+  /// The times of the pin and of its expiry, on a clock that counts from the machine's start.
   let began: UInt64
   let deadline: UInt64?
-  /// Readers take turns: LMDB allows a transaction to be used by any thread, but by one at a time.
+  /// Serializes readers: any thread may use an LMDB transaction, but only one at a time.
   private let turn = NSRecursiveLock()
   private let state: Mutex<State>
 
@@ -39,7 +40,7 @@ package final class PinnedReader: Sendable {
 
   var isPastDeadline: Bool { deadline.map { monotonicNanoseconds() >= $0 } ?? false }
 
-  /// Nil while it can be read.
+  /// The reason for the end; nil while the snapshot can be read.
   var end: End? {
     state.withLock { state in
       if case .over(let end) = state { return end }
@@ -47,9 +48,9 @@ package final class PinnedReader: Sendable {
     }
   }
 
-  /// Lets go of the transaction, at once or as soon as the read ends that is under way. The first reason stays.
+  /// Ends the transaction, immediately or at the end of the running read. The first reason stays.
   func end(_ end: End) {
-    // What ends with the transaction ends outside of the lock.
+    // The deinitializer of the transaction must run outside of the lock.
     let ended = state.withLock { state -> PinnedTransaction? in
       guard case .open(let transaction) = state else { return nil }
       state = .over(end)
@@ -58,11 +59,11 @@ package final class PinnedReader: Sendable {
     _ = consume ended
   }
 
-  /// Runs `body` when it is the caller's turn. A read within a read of the same thread has its turn already.
+  /// Runs `body` while no other thread reads. A nested read of the same thread already holds the lock.
   func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
     turn.lock()
     defer { turn.unlock() }
-    // Whoever waited for a turn may have waited for too long.
+    // The snapshot may have expired while this thread waited for the lock.
     let transaction = try openTransaction()
     return try body(transaction.transaction)
   }
@@ -99,7 +100,7 @@ package final class PinnedReader: Sendable {
 
 /// The transaction itself, which ends with the last reference to it.
 ///
-/// Sendable, because it is used in turns.
+/// Sendable, because the lock serializes its use.
 final class PinnedTransaction: @unchecked Sendable {
   let transaction: ReadTransaction
 
@@ -109,7 +110,7 @@ final class PinnedTransaction: @unchecked Sendable {
 }
 
 extension Duration {
-  /// For messages: `250 ms`, `90 s`, `15 min`, `1 h`.
+  /// A duration for messages: `250 ms`, `90 s`, `15 min`, `1 h`.
   var inWords: String {
     let (seconds, attoseconds) = components
     if seconds < 10 { return "\(seconds * 1000 + attoseconds / 1_000_000_000_000_000) ms" }

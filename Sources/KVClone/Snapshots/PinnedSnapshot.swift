@@ -86,7 +86,7 @@ public final class PinnedSnapshot: Sendable {
 
   /// Closes the snapshot, immediately or at the end of the running read. Every later read throws `closed`.
   public func close() {
-    // The parent's snapshot is not the child's to close.
+    // A forked child must not close the parent's snapshot.
     if siblings.isForked { return }
     siblings.remove(number, .closed)
   }

@@ -3,20 +3,21 @@ package import KVCloneCore
 import KVCloneLMDB
 import Synchronization
 
-/// The snapshots of a store that are pinned: how many there may be, and who ends them in time.
+/// The pinned snapshots of a store: their limit, and the timer that ends expired ones.
 ///
-/// The store has it, and each snapshot too; it has neither, so that whoever lets go of a snapshot, or of the store, has let go.
-/// A timer exists only while something is pinned that expires.
+/// The store and each snapshot refer to it, and it refers to neither, so there is no reference cycle. A timer exists
+/// only while a pinned snapshot can expire.
 package final class PinnedSnapshots: StoreResource {
   private struct State {
     var lastNumber: UInt64 = 0
     var readers: [UInt64: PinnedReader] = [:]
-    /// Those that are being made.
+    /// The number of snapshots that are being pinned.
     var pending = 0
     var isClosed = false
-    /// Unmanaged, because a forked child that lets go of everything must not let go of this: queues are the parent's.
+    /// The timer; unmanaged, because a forked child that releases everything must not release it: queues are the
+    /// parent's.
     var timer: Unmanaged<Timer>?
-    /// When it rings.
+    /// The time at which the timer fires.
     var alarm = UInt64.max
   }
 
@@ -52,15 +53,16 @@ package final class PinnedSnapshots: StoreResource {
     state.withLock { $0.timer?.release() }
   }
 
-  /// To be asked before any lock: in a forked child another thread's copy of one may be locked for ever.
+  /// Whether this is a forked child. Check it before any lock: in a forked child, a lock that another thread held stays
+  /// locked forever.
   package var isForked: Bool { forkGuard.isForked }
 
-  /// Those that are alive, oldest first.
+  /// The open readers, oldest first.
   package var alive: [PinnedReader] {
     state.withLock { Array($0.readers.values) }.sorted { $0.began < $1.began }
   }
 
-  /// Makes a reader and keeps it, until it is removed, expires, or the store is closed.
+  /// Creates a reader and keeps it until it is removed, expires, or the store is closed.
   func add(_ make: () throws(StoreError) -> PinnedReader) throws(StoreError) -> (number: UInt64, reader: PinnedReader) {
     if isForked { throw StoreError(LMDBError.forked) }
     endExpired()
@@ -88,12 +90,12 @@ package final class PinnedSnapshots: StoreResource {
   }
 
   func remove(_ number: UInt64, _ end: PinnedReader.End) {
-    // First the transaction: who is not told of here has none.
+    // The transaction ends first: a reader outside of the list has none.
     state.withLock { $0.readers[number] }?.end(end)
     drop([number])
   }
 
-  /// Ends those whose time is over, though nobody uses them.
+  /// Ends expired readers, even if they are not in use.
   package func endExpired() {
     let expired = state.withLock { state in state.readers.filter { $0.value.isPastDeadline } }
     if expired.isEmpty { return }
@@ -101,7 +103,7 @@ package final class PinnedSnapshots: StoreResource {
     drop(expired.keys)
   }
 
-  /// Ends all, for good.
+  /// Ends all readers permanently.
   package func close() {
     if isForked { return }
     let readers = state.withLock { state in
@@ -112,7 +114,7 @@ package final class PinnedSnapshots: StoreResource {
     drop(readers.keys)
   }
 
-  /// Counts one that is going to be made, or says why not.
+  /// Counts a reader that is about to be created, or returns why it cannot be.
   private func admit() -> StoreError? {
     state.withLock { state in
       if state.isClosed { return StoreError(LMDBError.closed) }
@@ -144,7 +146,7 @@ package final class PinnedSnapshots: StoreResource {
 
   // MARK: The timer
 
-  /// Sets the timer to the first end, or lets go of it.
+  /// Sets the timer to the earliest expiry, or releases it.
   private func setAlarm(_ state: inout State) {
     guard let next = state.readers.values.lazy.compactMap(\.deadline).min() else {
       state.timer?.release()
@@ -155,7 +157,7 @@ package final class PinnedSnapshots: StoreResource {
     if state.timer != nil, state.alarm == next { return }
     state.alarm = next
     let now = monotonicNanoseconds()
-    // Not before the end: a millisecond more is nothing to who waits for pages.
+    // Fires one millisecond late rather than early; the pages can wait.
     let pause = (next > now ? next - now : 0) + 1_000_000
     if let timer = state.timer { return timer.takeUnretainedValue().set(pause) }
     let timer = Timer { [weak self] in self?.ring() }
@@ -167,7 +169,7 @@ package final class PinnedSnapshots: StoreResource {
   private func ring() {
     state.withLock { $0.alarm = .max }
     endExpired()
-    // Nothing may have been over yet, by this clock.
+    // By this clock, nothing may have expired yet.
     state.withLock { setAlarm(&$0) }
   }
 }

@@ -2,7 +2,7 @@ package import KVCloneCore
 import KVCloneModel
 package import KVCloneRecords
 
-/// Deletes the preimages that no snapshot needs once some snapshots are gone.
+/// Deletes the preimages that no snapshot needs after some snapshots are deleted.
 package struct PreimageSweeper: ~Copyable, SessionOwner {
   private var session: Session
 
@@ -12,13 +12,13 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
 
   package consuming func finish() -> Session { session }
 
-  /// Drops the previous states that no snapshot needs any more once some of them are gone.
+  /// Deletes the preimages that no snapshot needs after some snapshots are deleted.
   ///
   /// - Parameters:
-  ///   - doomed: the epochs of those that go.
-  ///   - snapshots: all, those that go included, in the order of their epochs.
+  ///   - doomed: the epochs of the snapshots to delete.
+  ///   - snapshots: all snapshots, including those to delete, in the order of their epochs.
   package mutating func sweep(_ doomed: Set<UInt64>, among snapshots: [SnapshotValue]) throws(StoreError) {
-    // What comes between two that stay was needed by the older one of them, or by those that go.
+    // Preimages between two remaining snapshots were needed by the older one, or by the deleted ones.
     var older: SnapshotHorizon?
     var first: UInt64?
     for snapshot in snapshots {
@@ -34,10 +34,10 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
     if let start = first { try sweep(start..<UInt64.max, neededSince: older) }
   }
 
-  /// Drops the previous states of some epochs that no snapshot needs any more.
+  /// Deletes the preimages of some epochs that no snapshot needs anymore.
   ///
-  /// - Parameter older: the youngest snapshot before them, which is the only one that may need them still; nil where
-  ///   there is none.
+  /// - Parameter older: the youngest snapshot before these epochs, which is the only one that may still need them; nil
+  ///   if there is no earlier snapshot.
   private mutating func sweep(_ epochs: Range<UInt64>, neededSince older: SnapshotHorizon?) throws(StoreError) {
     var next: SavedKeysKey? = SavedKeysKey(epoch: epochs.lowerBound, commit: 0, part: 0)
     while let start = next, let list = try SavedKeyList(session, from: start, before: epochs.upperBound) {
@@ -71,14 +71,14 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
     try storage.put(table, key.bytes, value)
   }
 
-  /// Drops a previous state, and the bytes of a blob that nothing else keeps.
+  /// Deletes a preimage, and the bytes of a blob that nothing else references.
   private mutating func dropPreimage(_ table: TableCode, _ key: [UInt8], epoch: UInt64) throws(StoreError) {
     let preimages = session.schema.tables.preimages
     let preimage = PreimageKey.encode(table: table, key: key.span.bytes, epoch: epoch)
     try session.storage.delete(preimages, preimage.span.bytes)
     guard table == .blobInfo, let serial = try? NumberKey.blobSerial(key.span.bytes) else { return }
     if try session.storage.get(session.schema.tables.blobinfo, key.span.bytes) != nil { return }
-    // A snapshot of a time when it was an upload yet does not keep it.
+    // A snapshot from before the upload was finished does not retain the blob.
     let states = SavedStates(session.storage.backend, preimages, epoch: 0)
     if try states.hasValue(of: table, unsafePointers(key.span.bytes)) { return }
     try session.storage.deleteBlobChunks(session.blobTables, serial)
@@ -86,9 +86,9 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
 
   // MARK: Sizes
 
-  /// Whether a snapshot of an epoch before needs a previous state: it sees the key, which has no state of that
-  /// snapshot's epoch or one between. A key that came later is nothing to it; of a large value that did, nobody would
-  /// keep the bytes.
+  /// Whether a snapshot of an earlier epoch needs a preimage: it sees the key, and the key has no preimage of that
+  /// snapshot's epoch or of one between. A snapshot does not need keys that were created later; a blob that was created
+  /// later would not have its bytes retained by anything.
   private borrowing func isNeeded(_ table: TableCode, _ key: [UInt8], epoch: UInt64, since older: SnapshotHorizon)
     throws(StoreError) -> Bool
   {
@@ -105,7 +105,7 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
     }
   }
 
-  /// What a previous state takes, in bytes, with the blob that it may be all that keeps.
+  /// Returns the size of a preimage in bytes, with the blob if only the preimage retains it.
   private borrowing func retainedByteCount(_ table: TableCode, _ key: [UInt8], epoch: UInt64) throws(StoreError)
     -> UInt64
   {
@@ -121,8 +121,8 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
     return byteCount
   }
 
-  /// What deleting a snapshot would give back, in bytes: previous states that it alone needs, and the blobs that they
-  /// keep.
+  /// Returns the number of bytes that deleting a snapshot would free: the preimages that only it needs, and the blobs
+  /// that they retain.
   borrowing func retainedByteCount(of snapshot: SnapshotValue, among all: [SnapshotValue]) throws(StoreError) -> UInt64
   {
     let older = all.last { $0.epoch < snapshot.epoch }.map { SnapshotHorizon($0, session.schema.orderedLists) }

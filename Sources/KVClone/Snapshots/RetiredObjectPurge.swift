@@ -13,9 +13,9 @@ struct RetiredObjectPurge: ~Copyable, SessionOwner {
 
   consuming func finish() -> Session { session }
 
-  /// Deletes those that no snapshot shows any more.
+  /// Deletes the objects that no snapshot shows anymore.
   ///
-  /// - Parameter models: the numbers of the models that snapshots are read by.
+  /// - Parameter models: the numbers of the models of the snapshots.
   mutating func purge(shownBy models: [UInt16]) throws(StoreError) {
     for (root, number) in (session.schema.codes.former?.roots ?? [:]).sorted(by: { $0.key < $1.key }) {
       guard let rootCode = UInt16(root), let table = session.schema.tables.objects[rootCode],
@@ -25,7 +25,7 @@ struct RetiredObjectPurge: ~Copyable, SessionOwner {
     }
   }
 
-  /// Deletes some objects of a table, with all that is theirs; false where there was none.
+  /// Deletes some objects of a table with all their data; returns false if the table has none.
   private mutating func purgeSome(_ rootCode: UInt16, _ table: StorageTable) throws(StoreError) -> Bool {
     var ids: [ObjectID] = []
     var blobs: [BlobReference] = []

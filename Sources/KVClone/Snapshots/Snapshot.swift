@@ -36,7 +36,7 @@ public final class Snapshot: Sendable {
     try run(body)
   }
 
-  /// A transaction that sees what the snapshot shows; see ``StoreSnapshots/session(of:byPresentModel:)``.
+  /// Begins a transaction that sees the snapshot; see ``StoreSnapshots/session(of:byPresentModel:)``.
   package func session(byPresentModel: Bool = false) throws(StoreError) -> Session {
     try StoreSnapshots(store).session(of: self, byPresentModel: byPresentModel)
   }

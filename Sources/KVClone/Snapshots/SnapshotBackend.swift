@@ -3,17 +3,17 @@ import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// The store as a snapshot shows it: the earliest previous state that was saved since, where there is one, else what the
-/// store has now; and nothing of what came later.
+/// A view of the store at a snapshot: the earliest preimage that was saved since, if there is one, else the current
+/// value. Later entries are hidden.
 ///
-/// All that reads a store reads through this as through any other transaction.
+/// A decorator around the storage engine, so that all reading code works with it unchanged.
 final class SnapshotBackend: StorageBackend {
   let inner: any StorageBackend
   private let preimages: SavedStates
   private let horizon: SnapshotHorizon
-  /// Whether states are saved while it is read: then that there are none is not to be kept in mind.
+  /// Whether preimages may be saved during the reads. Then the absence of preimages is not cached.
   private let isWritten: Bool
-  /// By root code, and by the code of the other tables: whether any previous state of the table is saved, once it was asked.
+  /// Whether a table has any preimage, by root code and by the code of the other tables; nil until the first lookup.
   private var objectTables: [Bool?] = []
   private var changedObjects: [ChangedObjects] = []
   private var otherTables = [Bool?](repeating: nil, count: 16)
@@ -66,8 +66,8 @@ final class SnapshotBackend: StorageBackend {
     return try inner.get(table, key)
   }
 
-  /// The caller sees, and can stop at, only what the snapshot shows. Between two such entries, there may be any number of
-  /// entries and preimages of other times, which `end` limits.
+  /// Scans only entries of the snapshot, and the caller can stop only at these. Between two of them, there may be any
+  /// number of entries and preimages of other times, which `end` limits.
   func scan(
     _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
@@ -79,7 +79,7 @@ final class SnapshotBackend: StorageBackend {
     let saved = SavedState()
     if isChanged { try preimages.next(code, from: key, limit: key, into: saved) }
     var isStopped = false
-    // Most objects are as they were: one comparison tells.
+    // Most objects are unchanged: one comparison is enough for them.
     var firstOther = firstOtherNumber(code, saved)
     try inner.scan(table, from: key, before: end) { (key, value) throws(StoreError) in
       let live = unsafePointers(copy key)
@@ -109,7 +109,7 @@ final class SnapshotBackend: StorageBackend {
       }
       return !SnapshotHorizon.isInOrderOfAge(code)
     }
-    // What is left was behind all that there is now.
+    // The remaining preimages are behind the last current entry.
     while !isStopped, saved.isThere {
       if isBounded, saved.compare(to: end) >= 0 { break }
       if saved.isPresent, horizon.sees(code, saved.keyBytes) {
@@ -119,7 +119,7 @@ final class SnapshotBackend: StorageBackend {
     }
   }
 
-  /// Objects with ids below it are shown as they are in the store.
+  /// Returns the id below which objects have their current state.
   private func firstOtherNumber(_ table: TableCode, _ saved: SavedState) -> UInt64 {
     guard let rootCode = table.rootCode else { return 0 }
     let limit = horizon.firstLater(rootCode: rootCode).rawValue
@@ -143,7 +143,7 @@ final class SnapshotBackend: StorageBackend {
           if let value = saved.value, horizon.sees(code, saved.key) {
             return StorageEntryPointers(key: saved.key, value: value)
           }
-          // A key that was not there, or that came later: whatever it has now is not to be seen.
+          // A key that did not exist then, or that was created later: its current value is hidden.
           live = StorageEntryPointers(key: saved.key, value: saved.key)
         } else if let live, horizon.sees(code, live.key) {
           return live
@@ -156,7 +156,7 @@ final class SnapshotBackend: StorageBackend {
         if SnapshotHorizon.isInOrderOfAge(code), !horizon.sees(code, hidden.key) { return nil }
         KeyBound.moveAfter(hidden.key, bound)
       } else if SnapshotHorizon.isInOrderOfAge(code), !horizon.sees(code, hidden.key) {
-        // However many came later: not one after the other.
+        // Skips any number of later entries with one seek.
         guard horizon.moveToLast(code, bound) else { return nil }
       } else if !KeyBound.moveBefore(hidden.key, bound) {
         return nil
@@ -164,7 +164,7 @@ final class SnapshotBackend: StorageBackend {
     }
   }
 
-  /// Whether a saved key comes before a live one in the direction of a seek, or is the same.
+  /// Whether a saved key precedes a current one in the direction of a seek, or equals it.
   private static func isFirst(
     _ saved: UnsafeRawBufferPointer, _ live: UnsafeRawBufferPointer?, _ mode: StorageSeek
   ) -> Bool {
@@ -179,7 +179,7 @@ final class SnapshotBackend: StorageBackend {
     inner.prefetch(table, keys, stride: stride)
   }
 
-  // MARK: Nothing is changed
+  // MARK: Write operations (unsupported)
 
   private static var readOnly: StoreError {
     StoreError(.readOnly, "snapshots are read-only; roll the store back to it, or clone from it")

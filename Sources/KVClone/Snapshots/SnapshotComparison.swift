@@ -2,14 +2,14 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Finds the objects that differ between a snapshot and a later state: those of which something was saved meanwhile are
-/// looked at in both, and those with later serials came.
+/// Finds the objects that differ between a snapshot and a later state: compares objects with preimages in both states,
+/// and reports those with later serials as inserted.
 struct SnapshotComparison {
   private let store: ObjectStore
   private let from: Snapshot
   private let to: Snapshot?
 
-  /// - Parameter to: not older than `from`; nil is what the store shows now.
+  /// - Parameter to: a snapshot that is not older than `from`; nil for the current state.
   private init(_ store: ObjectStore, _ from: Snapshot, _ to: Snapshot?) {
     self.store = store
     self.from = from
@@ -28,7 +28,7 @@ struct SnapshotComparison {
   }
 
   private func forEach(_ body: (SnapshotDifference) throws -> Bool) throws {
-    // What a snapshot shows does not change, so the two need not be of one transaction; what was saved is of the later
+    // A snapshot never changes, so the two sessions need not share a transaction; the preimages are those of the later
     // one.
     let old = try StoreSnapshots(store).session(of: from)
     let new =
@@ -44,7 +44,7 @@ struct SnapshotComparison {
         next = changes.objects.set(rootCode: rootCode)?.next(from: serial + 1)
       }
       if !new.schema.rootCodes.contains(rootCode) {
-        // The later model has no such entity: its objects are left where they were, and nothing was saved of them.
+        // The later model has no such entity: its objects stay in their table, and have no preimages.
         if try !forEachRetired(rootCode, old, changes, body) { return }
         continue
       }
@@ -61,8 +61,8 @@ struct SnapshotComparison {
     }
   }
 
-  /// The objects that were there under a root entity that is gone, but for those that were told already; false where
-  /// `body` has enough.
+  /// Reports the objects of a root entity that the later model does not have, except those already reported; returns
+  /// false if `body` stops.
   private func forEachRetired(
     _ rootCode: UInt16, _ old: borrowing Session, _ changes: Changes, _ body: (SnapshotDifference) throws -> Bool
   ) throws -> Bool {
@@ -79,14 +79,14 @@ struct SnapshotComparison {
     return true
   }
 
-  // MARK: What was changed
+  // MARK: Changed keys
 
-  /// The objects of which something was saved, and the pieces of lists.
+  /// The objects with preimages, and the changed chunks of lists.
   struct Changes {
     var objects = ObjectSet()
-    /// Sorted, each once.
+    /// The chunks; sorted, without duplicates.
     var chunks: [ChunkPlace] = []
-    /// What came later than the first state.
+    /// The horizon of the first state, which identifies later entries.
     let horizon: SnapshotHorizon
 
     init(horizon: SnapshotHorizon) { self.horizon = horizon }
@@ -94,7 +94,7 @@ struct SnapshotComparison {
     /// Notes the object or the chunk of a saved key.
     mutating func note(_ table: TableCode, _ key: [UInt8]) {
       if table.rootCode != nil, let id = try? NumberKey.objectID(key.span.bytes) {
-        // Snapshots between may have saved what came later than the first.
+        // Snapshots in between may have saved objects that were created after the first one.
         if horizon.sees(id) { _ = objects.insert(id) }
       } else if table == .links, let link = try? LinkKey(key.span.bytes), horizon.sees(link.owner) {
         _ = objects.insert(link.owner)
@@ -103,7 +103,7 @@ struct SnapshotComparison {
       }
     }
 
-    /// Sorts the chunks after the last key, and removes those that were noted for several epochs.
+    /// Sorts the chunks after the last key, and removes duplicates of several epochs.
     mutating func sortChunks() {
       chunks.sort()
       chunks.removeDuplicates()
@@ -131,7 +131,7 @@ struct SnapshotComparison {
 
   private static let batchCount = 1000
 
-  /// The next objects of a root entity, copied.
+  /// Returns the next objects of a root entity, as a copy.
   private static func objects(_ rootCode: UInt16, from serial: UInt64, _ session: borrowing Session)
     throws(StoreError) -> [(id: ObjectID, entityName: String)]
   {
@@ -156,7 +156,7 @@ struct SnapshotComparison {
   static func difference(
     _ id: ObjectID, _ old: borrowing Session, _ new: borrowing Session, _ changes: Changes
   ) throws(StoreError) -> SnapshotDifference? {
-    // Bound to names, so that both are there at once.
+    // Bound to names, so that both records are alive at once.
     let before = try old.record(id)
     let after = try new.record(id)
     guard let before else {
@@ -198,10 +198,10 @@ struct SnapshotComparison {
       id: id, entityName: newEntity.name, kind: .updated, attributes: attributes, relationships: relationships)
   }
 
-  /// The members of a relationship in one state, of a long list those of the pieces alone that differ.
+  /// The members of a relationship in one state; of a long list, only those in chunks that differ.
   private struct Members {
     var ids: [ObjectID] = []
-    /// Of an ordered list in pieces: behind how many stretches of unchanged pieces each of them stands.
+    /// The number of unchanged stretches before each changed chunk of an ordered list.
     var gaps: [Int] = []
 
     func difference(to other: Members, _ relationship: CompiledRelationship) -> SnapshotDifference.Relationship? {
@@ -222,8 +222,8 @@ struct SnapshotComparison {
     }
   }
 
-  /// Of an ordered list's pieces that were changed: behind how many stretches of unchanged ones each stands. In these
-  /// nothing moves, so two members have changed places with them only if they are behind another number of them.
+  /// Returns, for the changed chunks of an ordered list, the number of unchanged stretches before each. Members of
+  /// unchanged chunks do not move, so two members have swapped places only if that number differs.
   private static func gaps(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ session: borrowing Session, _ changes: Changes
   ) throws(StoreError) -> [Int] {
@@ -234,7 +234,7 @@ struct SnapshotComparison {
     for place in changes.chunks(of: id, relationship.code) {
       if let last, last + 1 < place.position {
         let key = list.key(.chunk, last + 1)
-        // Whatever lies between two neighbours is not among the changed ones, and so the same in both states.
+        // Entries between two neighbours are not among the changed chunks, so they are the same in both states.
         if let entry = try session.storage.seek(list.links, key.bytes, .atOrAfter),
           let position = try list.position(in: entry.key, .chunk), position < place.position
         {
@@ -272,7 +272,7 @@ struct SnapshotComparison {
       }
     }
     if relationship.isOrdered { return members }
-    // Pieces that begin with an object that came later are never saved.
+    // Chunks whose first object was created later have no preimages.
     let rootCode = relationship.destinationRootCode
     let first = changes.horizon.firstLater(rootCode: rootCode)
     try session.storage.forEachChunk(list, from: first.rawValue) { (ids) throws(StoreError) in
@@ -284,7 +284,7 @@ struct SnapshotComparison {
 }
 
 extension SnapshotComparison {
-  /// Whether a value is what another one was in the past; of large ones, whether their bytes are.
+  /// Whether a value equals an earlier one; for blobs, whether their bytes are equal.
   static func isSame(
     _ value: AttributeValue?, in session: borrowing Session, as previous: AttributeValue?, in past: borrowing Session
   ) throws(StoreError) -> Bool {
@@ -299,7 +299,7 @@ extension SnapshotComparison {
 }
 
 extension SnapshotComparison.Changes {
-  /// The pieces of a list of which something was saved.
+  /// Returns the chunks of a list that have preimages.
   func chunks(of owner: ObjectID, _ relationship: UInt16) -> ArraySlice<SnapshotComparison.ChunkPlace> {
     let start = SnapshotComparison.ChunkPlace(owner: owner, relationship: relationship, position: 0)
     let lower = chunks.partitioningIndex { $0 >= start }
@@ -310,7 +310,7 @@ extension SnapshotComparison.Changes {
 }
 
 extension Array where Element: Equatable {
-  /// Keeps of equal neighbours the first.
+  /// Removes duplicates of sorted elements.
   fileprivate mutating func removeDuplicates() {
     var last: Element?
     removeAll { element in
@@ -319,7 +319,7 @@ extension Array where Element: Equatable {
     }
   }
 
-  /// The first index whose element fulfils what all after it fulfil.
+  /// Returns the first index from which on all elements satisfy the predicate.
   fileprivate func partitioningIndex(where isBehind: (Element) -> Bool) -> Int {
     var low = 0
     var high = count

@@ -51,7 +51,7 @@ public struct SnapshotDifference: Sendable, Hashable {
   /// The names of all properties that differ, sorted.
   public var propertyNames: [String] { (attributes.map(\.name) + relationships.map(\.name)).sorted() }
 
-  /// The same from the second state to the first.
+  /// The same difference in the direction from the second state to the first.
   var inverted: SnapshotDifference {
     SnapshotDifference(
       id: id, entityName: entityName,

@@ -27,7 +27,7 @@ public struct SnapshotInfo: Sendable, Hashable {
   /// The name of the model version for reading the snapshot; nil if that version has no name.
   public let modelVersion: String?
 
-  /// Its place among all snapshots that the store ever had: each has a greater one than those before, and none has one twice.
+  /// The snapshot's number among all snapshots that the store ever had: strictly increasing, and never reused.
   package let epoch: UInt64
 
   init(_ name: String, _ value: SnapshotValue, modelVersion: String?) {
@@ -48,9 +48,9 @@ public struct SnapshotInfo: Sendable, Hashable {
   public func isExpired(at date: Date = Date()) -> Bool { expiresAt.map { $0 <= date } ?? false }
 }
 
-/// The names that snapshots and holds may have.
+/// Checks the names of snapshots and holds.
 enum SnapshotName {
-  /// The names that the store gives.
+  /// The prefix of generated names.
   static let automaticPrefix = "auto-"
   private static let maximumLength = 128
 
@@ -64,7 +64,7 @@ enum SnapshotName {
     }
   }
 
-  /// The same for the name of who holds a snapshot.
+  /// Checks the tag of a hold in the same way.
   static func checkTag(_ tag: String) throws(StoreError) { try checkForm(tag, "the tag of a hold") }
 
   private static func checkForm(_ name: String, _ what: String) throws(StoreError) {

@@ -19,8 +19,8 @@ struct SnapshotManager: ~Copyable, SessionOwner {
 
   // MARK: Creating
 
-  /// Makes a snapshot of what this transaction sees now, and ends an epoch: what is changed from here on, in this
-  /// transaction too, is saved before.
+  /// Creates a snapshot of the current state of this transaction, and ends an epoch: later changes, in this transaction
+  /// too, first save preimages.
   mutating func create(
     _ name: String, expires: Date?, userInfo: [String: String], isAutomatic: Bool
   ) throws(StoreError) -> (info: SnapshotInfo, value: SnapshotValue) {
@@ -59,14 +59,14 @@ struct SnapshotManager: ~Copyable, SessionOwner {
     return (SnapshotInfo(name, value, modelVersion: session.schema.model.versionIdentifier), value)
   }
 
-  /// Makes a snapshot with a name that tells when and why.
+  /// Creates a snapshot with a generated name that contains the time and the purpose.
   ///
-  /// - Parameter purpose: a word, or nothing.
+  /// - Parameter purpose: a word, or empty.
   mutating func createAutomatic(_ purpose: String, userInfo: [String: String]) throws(StoreError)
     -> (info: SnapshotInfo, value: SnapshotValue)
   {
     let time = Date().formatted(.iso8601.dateSeparator(.omitted).timeSeparator(.omitted))
-    // Two in one second are of different commits, or of one that has made more than one.
+    // Two names of the same second differ by the commit, or by a number if one commit creates several.
     var name = SnapshotName.automaticPrefix + (purpose.isEmpty ? "" : purpose + "-") + "\(time)-\(session.commit)"
     if try Snapshots.find(session.storage, session.schema.tables, name) != nil {
       name += "-\(try session.counter(MetadataKey.epoch))"
@@ -74,15 +74,15 @@ struct SnapshotManager: ~Copyable, SessionOwner {
     return try create(name, expires: nil, userInfo: userInfo, isAutomatic: true)
   }
 
-  /// The next number that a counter gives, whether it was asked in this transaction or not.
+  /// Returns the next number of a counter, whether or not this transaction has read it before.
   private borrowing func coming(_ known: UInt64?, _ name: String) throws(StoreError) -> UInt64 {
     if let known { return known }
     return max(1, try session.counter(name))
   }
 
-  /// Has previous states saved for a snapshot from now on; for none where it is nil.
+  /// Starts to save preimages for a snapshot; stops if it is nil.
   ///
-  /// - Parameter isNew: whether this transaction has made it, just now.
+  /// - Parameter isNew: whether this transaction has just created it.
   static func beginEpoch(
     _ snapshot: SnapshotValue?, _ session: inout Session, isNew: Bool = false
   ) throws(StoreError) {
@@ -112,7 +112,7 @@ struct SnapshotManager: ~Copyable, SessionOwner {
 
   // MARK: Holding
 
-  /// Forbids the deletion of a snapshot, in somebody's name. Who holds it already may do so again.
+  /// Adds a hold, which prevents the deletion of a snapshot. Repeating a hold with the same tag has no effect.
   mutating func hold(_ name: String, epoch: UInt64?, tag: String) throws(StoreError) {
     try SnapshotName.checkTag(tag)
     var value = try Snapshots.existing(session.storage, session.schema.tables, name, epoch: epoch)
@@ -138,9 +138,9 @@ struct SnapshotManager: ~Copyable, SessionOwner {
 
   // MARK: Deleting
 
-  /// Deletes snapshots; what the youngest one saved from then on goes on for the youngest that is left.
+  /// Deletes snapshots. The preimages since the youngest deleted one then belong to the youngest remaining one.
   ///
-  /// - Throws: `snapshotNotFound`, `snapshotHeld`, with nothing deleted.
+  /// - Throws: `snapshotNotFound`, `snapshotHeld`; nothing is deleted then.
   mutating func delete(_ names: [String]) throws(StoreError) {
     let all = try Snapshots.all(session.storage, session.schema.tables)
     var doomed: Set<UInt64> = []
@@ -180,13 +180,13 @@ struct SnapshotManager: ~Copyable, SessionOwner {
   /// Allows the commit to use the disk space that is reserved for transactions that only delete.
   mutating func markDeleteOnly() { session.storage.markDeleteOnly() }
 
-  /// Deletes the automatic snapshots that a policy does not want any more.
+  /// Deletes the automatic snapshots that a retention policy no longer keeps.
   mutating func deleteSuperfluous(
     _ retention: SnapshotRetention, sparing kept: String? = nil
   ) throws(StoreError) {
     let automatic = try Snapshots.all(session.storage, session.schema.tables).filter(\.value.isAutomatic)
     let superfluous = Set(retention.superfluous(automatic.map { ($0.name, $0.value.created) }))
-    // What is held stays, and what was made just now.
+    // Held snapshots stay, and so does the one that was just created.
     let youngest = automatic.last?.name
     try delete(
       automatic.filter {

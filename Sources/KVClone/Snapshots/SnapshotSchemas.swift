@@ -3,11 +3,11 @@ import KVCloneModel
 import KVCloneRecords
 import Synchronization
 
-/// The schemas by which the snapshots of a store are read: each by the model version that it was created with.
+/// The schemas for reading the snapshots of a store: each of the model version that the snapshot was created with.
 final class SnapshotSchemas: Attachment {
   private struct Key: Hashable {
     let model: UInt64
-    /// The store's model now, which decides which indexes are there still.
+    /// The store's current model, which determines the indexes that still exist.
     let current: UInt64
   }
 

@@ -2,7 +2,7 @@ package import KVCloneCore
 package import KVCloneRecords
 
 extension Snapshots {
-  /// The snapshot with a name, and, where it is known, of an epoch: another one may have the name by now.
+  /// Returns the snapshot with a name, and, if given, with an epoch: the name may have been reused since.
   package static func existing(
     _ storage: borrowing StorageTransaction, _ tables: SchemaTables, _ name: String, epoch: UInt64? = nil
   ) throws(StoreError) -> SnapshotValue {

@@ -2,12 +2,12 @@ import KVCloneCore
 import KVCloneModel
 
 extension StoreError {
-  /// Kinds whose messages are about names and types of the model.
+  /// The kinds of errors whose messages contain names and types of the model.
   private static let kindsOfModel: Set<Kind> = [
     .unknownEntity, .abstractEntity, .unknownProperty, .wrongType, .outOfRange, .wrongDestination, .invalidPredicate,
   ]
 
-  /// The same error, naming the snapshot and the version of the model by which it is read, which is not the store's own.
+  /// Adds the names of the snapshot and of its model version to the error, if that is not the store's own version.
   func naming(_ snapshot: SnapshotInfo, model: ManagedObjectModel, present: ManagedObjectModel) -> StoreError {
     if !Self.kindsOfModel.contains(kind) { return self }
     return StoreError(

@@ -15,7 +15,7 @@ struct StoreSnapshots {
     self.store = store
   }
 
-  /// The schemas of model versions by which snapshots are read.
+  /// The schemas of the model versions of snapshots.
   var schemas: SnapshotSchemas { store.attachments.value(of: SnapshotSchemas.self) }
 
   func create(_ name: String, _ expires: Date?, _ userInfo: [String: String]) throws -> Snapshot {
@@ -36,7 +36,7 @@ struct StoreSnapshots {
     return Snapshot(info, store)
   }
 
-  /// In the order of creation.
+  /// Returns the descriptions of all snapshots, in the order of creation.
   func all() throws(StoreError) -> [SnapshotInfo] {
     let session = try store.readSession()
     var infos: [SnapshotInfo] = []
@@ -64,7 +64,7 @@ struct StoreSnapshots {
   }
 
   func deleteExpired() throws -> [String] {
-    // Most of the time there is none, and no need to keep others from writing.
+    // Usually none is expired, so the write lock is not needed.
     guard try all().contains(where: { $0.isExpired() && $0.holds.isEmpty }) else { return [] }
     return try change { (snapshots) throws(StoreError) in
       let expired = try snapshots.deleteExpired()
@@ -73,7 +73,7 @@ struct StoreSnapshots {
     }
   }
 
-  /// Changes snapshots in a transaction of its own.
+  /// Runs `body` in a separate write transaction that changes snapshots.
   func change<R>(_ body: (inout SnapshotManager) throws(StoreError) -> R) throws -> R {
     try onceMoreIfMapFull {
       try store.runWrite(label: "snapshot", timeout: nil) { tx in try SnapshotManager.change(in: &tx, body) }
@@ -82,9 +82,10 @@ struct StoreSnapshots {
 
   // MARK: Reading
 
-  /// A transaction that sees what a snapshot shows.
+  /// Begins a transaction that sees the content of a snapshot.
   ///
-  /// - Parameter byPresentModel: it is read by the store's own model, which has the same hash, and not by its own.
+  /// - Parameter byPresentModel: whether to use the store's own model, which has the same hash, instead of the
+  ///   snapshot's.
   func session(of snapshot: Snapshot, byPresentModel: Bool = false) throws(StoreError) -> Session {
     let present = store.schema
     var storage = StorageTransaction(try store.engine.beginRead())
@@ -92,17 +93,17 @@ struct StoreSnapshots {
     let own = try schemas.schema(of: value, storage, present)
     if byPresentModel { try present.requireReading(own, of: snapshot.name) }
     let schema = byPresentModel ? present : own
-    // By the store's own, as the writer does.
+    // By the store's own model, as for the writer.
     let horizon = SnapshotHorizon(value, present.orderedLists)
     storage.interpose { SnapshotBackend($0, preimages: schema.tables.preimages, horizon) }
     var session = store.context.session(storage, schema)
-    // Of the last commit that it shows only a part, where that went on afterwards.
+    // If the snapshot shows only a part of its last commit, the one before is the last that is fully visible.
     session.shownCommit = value.isUnfinished ? value.commit - min(1, value.commit) : value.commit
     session.trustFetchIndexes(schema.codes.fetchIndexes == own.codes.fetchIndexes)
     return session
   }
 
-  /// - Throws: `snapshotNotFound` for a snapshot of another store, of which this one may have a namesake.
+  /// - Throws: `snapshotNotFound` for a snapshot of another store; this store may have one with the same name.
   func requireOwn(_ snapshot: Snapshot) throws(StoreError) {
     if snapshot.store.uuid == store.uuid { return }
     throw StoreError(

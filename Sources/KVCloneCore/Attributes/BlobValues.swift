@@ -6,11 +6,11 @@
 package import KVCloneModel
 import KVCloneRecords
 
-/// Large binary values as attributes have them.
+/// Creates, shares and reads the blobs of attributes.
 package enum BlobValues {
-  /// Stores bytes as a blob with one referrer.
+  /// Stores bytes as a blob with one reference.
   ///
-  /// - Throws: `diskFull` or `mapFull` before anything is written, where a value of a chunk or more cannot fit.
+  /// - Throws: `diskFull` or `mapFull` before anything is written, if a value of a chunk or more cannot fit.
   static func create(_ data: Data, isTransformable: Bool, in session: inout Session) throws(StoreError) -> BlobReference
   {
     if data.count >= FormatLimits.blobChunkLength { try session.makeRoom(for: UInt64(data.count)) }
@@ -25,7 +25,7 @@ package enum BlobValues {
     }
   }
 
-  /// One more referrer of a blob that a caller read from some object.
+  /// Adds a reference to a blob that a caller read from an object.
   static func retain(_ reference: BlobReference, in session: inout Session) throws(StoreError) {
     guard let info = try session.storage.blobInfo(session.blobTables, reference.id), info.state == .complete,
       info.byteCount == reference.byteCount
@@ -37,7 +37,7 @@ package enum BlobValues {
     try session.storage.addReferences(session.blobTables, reference.id)
   }
 
-  /// Reads a binary or transformable attribute piece by piece; nil where it is nil.
+  /// Reads a binary or transformable attribute in chunks; returns nil if the attribute is nil.
   package static func read(
     _ id: ObjectID, _ name: String, in session: borrowing Session, _ body: (RawSpan) throws(StoreError) -> Void
   )
@@ -87,7 +87,7 @@ package enum BlobValues {
 }
 
 extension AttributeValue {
-  /// The bytes of a binary or transformable value that has them itself.
+  /// The bytes of a binary or transformable value that is stored inline.
   fileprivate var inlineData: Data? {
     switch self {
     case .binary(let data), .transformable(let data): data

@@ -1,19 +1,19 @@
 package import KVCloneModel
 import KVCloneRecords
 
-/// What every change tells those derived attributes that depend on it.
+/// Propagates every change to the derived attributes that depend on it.
 ///
-/// Sums of whole numbers and decimals, least and greatest values are worked out at once, from the one member that changed:
-/// what the object has is true of what its list has, at any time, unless the object is noted. All other derived attributes
-/// are noted, and computed by the commit.
+/// Sums of integers and decimals, minimums and maximums are updated immediately from the one changed member: unless the
+/// object is recorded for refresh, its value always matches its list. All other derived attributes are recorded, and
+/// the commit computes them.
 package enum DerivedChanges {
-  /// A new object: all of its own derived attributes are to be computed.
+  /// Records a new object: all of its own derived attributes must be computed.
   package static func noteInsert(_ id: ObjectID, _ entity: CompiledEntity, in session: inout Session) {
     guard let rules = session.schema.derivations.entity(entity.code) else { return }
     for own in rules.own { session.changes.derived.insert(own.derivation, hop: 0, id) }
   }
 
-  /// Attributes of an object, as they were before they changed.
+  /// Returns attributes of an object before they change.
   static func sources(
     _ id: ObjectID, _ entity: CompiledEntity,
     _ changed: [(attribute: CompiledAttribute, value: AttributeValue?)], in session: borrowing Session
@@ -27,7 +27,8 @@ package enum DerivedChanges {
     return values
   }
 
-  /// Attributes of an object have changed, from values that ``sources(_:_:_:)`` answered.
+  /// Updates derived attributes after attributes of an object changed, from the values that ``sources(_:_:_:)``
+  /// returned.
   static func attributesChanged(
     _ id: ObjectID, _ entity: CompiledEntity,
     _ changed: [(attribute: CompiledAttribute, value: AttributeValue?)], from before: [AttributeValue?],
@@ -50,8 +51,8 @@ package enum DerivedChanges {
     }
   }
 
-  /// A relationship of an object has gained or lost a member, on its own side; where neither is given, everything about it
-  /// may have changed.
+  /// Updates derived attributes after a relationship of an object gained or lost a member on its own side; if neither
+  /// is given, the whole list may have changed.
   static func linkChanged(
     _ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship, gained: ObjectID? = nil,
     lost: ObjectID? = nil, in session: inout Session
@@ -60,7 +61,7 @@ package enum DerivedChanges {
     for derivation in rules.touched { session.changes.derived.insert(derivation, hop: 0, id) }
     for dependency in rules.relationships[relationship.code] ?? [] {
       let derivation = dependency.derivation
-      // An object that is its own member changes both sums and what is summed.
+      // If an object is its own member, both the sum and its source change.
       guard dependency.hop == 0, derivation.isIncremental, let member = gained ?? lost, member != id,
         !session.changes.derived.contains(derivation, hop: 1, member), let source = derivation.source
       else {
@@ -72,20 +73,21 @@ package enum DerivedChanges {
     }
   }
 
-  /// A relationship of an object has gained new objects, of which not all may be written yet.
+  /// Updates derived attributes after a relationship of an object gained new objects, some of which may not be written
+  /// yet.
   static func newObjectsLinked(
     _ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship,
     _ members: some RandomAccessCollection<ObjectID>, in session: inout Session
   ) throws(StoreError) {
     guard session.schema.derivations.entity(entity.code) != nil else { return }
-    // So many are worth looking at the whole list once.
+    // Up to this number, looking up each member costs less than one scan of the whole list.
     var areKnown = members.count <= 64
     for member in members where areKnown { areKnown = try session.exists(member) }
     guard areKnown else { return try linkChanged(id, entity, relationship, in: &session) }
     for member in members { try linkChanged(id, entity, relationship, gained: member, in: &session) }
   }
 
-  /// The object whose list an object belongs to.
+  /// Returns the object with the list that an object belongs to.
   private static func owner(of id: ObjectID, _ derivation: Derivation, in session: borrowing Session) throws(StoreError)
     -> ObjectID?
   {
@@ -94,11 +96,11 @@ package enum DerivedChanges {
     return view.toOne(field)
   }
 
-  /// Works one member's change into an object's derived attribute.
+  /// Applies the change of one member to an object's derived attribute.
   private static func adjust(
     _ derivation: Derivation, _ id: ObjectID, lost: AttributeValue?, gained: AttributeValue?, in session: inout Session
   ) throws(StoreError) {
-    // What will be computed anyway need not be true until then.
+    // An attribute that the commit computes anyway need not be accurate until then.
     if session.changes.derived.contains(derivation, hop: 0, id) { return }
     guard case .aggregate(let function) = derivation.function else { return }
     let value: AttributeValue?
@@ -117,7 +119,7 @@ package enum DerivedChanges {
     }
   }
 
-  /// Writes a derived attribute, and tells those that are made of it.
+  /// Writes a derived attribute, and propagates the change to attributes derived from it.
   static func set(
     _ id: ObjectID, _ entity: CompiledEntity, _ attribute: CompiledAttribute, _ value: AttributeValue?,
     in session: inout Session

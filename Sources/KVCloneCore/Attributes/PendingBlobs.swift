@@ -5,20 +5,20 @@
 #endif
 import KVCloneRecords
 
-/// Uploads that are slower than a transaction should be open: pending blobs, from their first chunk until they become a
-/// value or are swept.
+/// Uploads that take longer than a transaction should stay open: pending blobs, from their first chunk until they
+/// become a value or are swept.
 package enum PendingBlobs {
-  /// Chunks that one transaction deletes while it sweeps: 256 MiB, which takes milliseconds, because their bytes are not
-  /// looked at.
+  /// The maximum number of chunks that one transaction sweeps: 256 MiB, which takes milliseconds, because their bytes
+  /// are not read.
   static let sweepLimit = 256
 
-  /// Writes an upload's chunks; the first time, its pending blob comes into being.
+  /// Writes an upload's chunks; the first call creates its pending blob.
   static func write(_ upload: StagingUpload, _ stagers: Stagers, in session: inout Session) throws(StoreError)
     -> PendingBlob
   {
     let blob: PendingBlob
     if let begun = upload.blob {
-      // Its lock is what keeps it from being swept; should it have been swept all the same, chunks would be nobody's.
+      // Its lock protects it from the sweep; if it was swept nevertheless, its chunks would have no owner.
       guard stagers.isOwn(begun.stager), let info = try session.storage.blobInfo(session.blobTables, begun.serial),
         info.state == .pending, info.stager == begun.stager
       else { throw Self.gone }
@@ -36,7 +36,7 @@ package enum PendingBlobs {
         let seed = ValueEnvelope.seed(tableCode: session.blobTables.blobs.code, key: key)
         var sealed = chunk
         sealed.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) }
-        // Not appended: others may have stored blobs with higher serials since this one began.
+        // Not appended: blobs with higher serials may have been stored since this upload began.
         try session.storage.put(session.blobTables.blobs, key.bytes, sealed.span.bytes)
       }
     } catch {
@@ -70,7 +70,7 @@ package enum PendingBlobs {
     }
   }
 
-  /// Pending blobs with the bytes of their stagers, until `body` answers false.
+  /// Calls `body` with pending blobs and the bytes of their stagers, until it returns false.
   package static func forEach(in session: borrowing Session, _ body: (UInt64, UInt16) throws(StoreError) -> Bool)
     throws(StoreError)
   {
@@ -83,7 +83,7 @@ package enum PendingBlobs {
       guard let serial = StagingKey.blobSerial(name), let stored = try? CounterValue(stored: copy value, seed: seed),
         let stager = UInt16(exactly: stored.value)
       else {
-        // What is told here is logged, so it is no key that a damaged file may have made up.
+        // This text is logged, so it must not contain a key that a corrupted file may have made up.
         let shown = StagingKey.blobSerial(name).map { StagingKey.name(blobSerial: $0) } ?? StagingKey.prefix
         throw Metadata.corrupted(shown, .badKey)
       }
@@ -91,7 +91,7 @@ package enum PendingBlobs {
     }
   }
 
-  /// Deletes pending blobs whose stagers are gone, or as much of them as one transaction should; whether more is left.
+  /// Deletes pending blobs of ended stagers, up to the limit of one transaction; returns whether more remain.
   static func sweep(_ stagers: Stagers, in session: inout Session) throws(StoreError) -> Bool {
     var abandoned: [UInt64] = []
     try forEach(in: session) { (serial, stager) throws(StoreError) in
@@ -105,10 +105,10 @@ package enum PendingBlobs {
     return abandoned.count == Self.sweepLimit
   }
 
-  /// Deletes a pending blob, at most `limit` chunks of it; whether it is gone.
+  /// Deletes a pending blob, at most `limit` chunks of it; returns whether it is deleted completely.
   static func delete(_ serial: UInt64, _ limit: inout Int, in session: inout Session) throws(StoreError) -> Bool {
     session.changes.isEmpty = false
-    // Whatever the name in the metadata says: what some object has is never swept.
+    // A blob that an object references is never swept, even if the metadata names it as pending.
     let info = try session.storage.blobInfo(session.blobTables, serial)
     if info?.state == .pending || info == nil {
       guard try session.storage.deleteBlobChunks(session.blobTables, serial, limit: &limit) else { return false }
@@ -120,9 +120,9 @@ package enum PendingBlobs {
     return true
   }
 
-  /// Whether the staged blob is nobody's yet.
+  /// Returns whether no object references the staged blob yet.
   ///
-  /// - Throws: `objectNotFound` when it is not there any more.
+  /// - Throws: `objectNotFound` if it no longer exists.
   static func isPending(_ blob: PendingBlob, _ stagers: Stagers, in session: borrowing Session) throws(StoreError)
     -> Bool
   {

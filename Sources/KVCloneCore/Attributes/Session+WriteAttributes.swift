@@ -2,8 +2,8 @@ package import KVCloneModel
 package import KVCloneRecords
 
 extension Session {
-  /// Writes stored attributes of the object whose record is in `scratch`, with all that depends on them. What only derived
-  /// attributes say needs no validation, unless it has to be unique.
+  /// Writes stored attributes of the object whose record is in `scratch`, with everything that depends on them. Changes
+  /// of derived attributes need no validation, except for uniqueness.
   package mutating func write(
     _ changed: [(attribute: CompiledAttribute, value: AttributeValue?)], to id: ObjectID, _ entity: CompiledEntity
   ) throws(StoreError) {
@@ -20,8 +20,8 @@ extension Session {
     try DerivedChanges.attributesChanged(id, entity, changed, from: sources, in: &self)
   }
 
-  /// Refuses values that leave the record in `scratch` no room for the object's lists: links to it may wait, and whoever makes
-  /// them then could not be told (``WaitingInserts``).
+  /// Rejects values that leave no space in the record in `scratch` for the object's lists: links to it may be deferred,
+  /// and the error could then no longer be reported to the caller that makes them (``WaitingInserts``).
   @inline(__always)
   borrowing func refuseFullRecord(_ id: ObjectID) throws(StoreError) {
     if scratch.hasRoomForLists() { return }
@@ -30,8 +30,8 @@ extension Session {
       object: scratchName(id))
   }
 
-  /// Puts a value into the record in `scratch`; large binary values become blobs, and the blob that was there loses a
-  /// referrer.
+  /// Puts a value into the record in `scratch`; large binary values become blobs, and the previous blob loses a
+  /// reference.
   mutating func put(_ value: AttributeValue?, in attribute: CompiledAttribute, of id: ObjectID)
     throws(StoreError)
   {
@@ -61,7 +61,7 @@ extension Session {
     if let old { try releaseBlob(old) }
   }
 
-  /// Notes a change of a property for the commit and the history.
+  /// Records a change of a property for the commit and the history.
   mutating func noteUpdate(_ id: ObjectID, property: UInt16, validates: Bool) {
     if validates {
       changes.noteUpdate(id, property: property)
@@ -70,12 +70,12 @@ extension Session {
     }
   }
 
-  /// The name of the object whose record is in `scratch`.
+  /// Returns the name of the object whose record is in `scratch`.
   borrowing func scratchName(_ id: ObjectID) -> String {
     schema.entity(code: scratch.layout.entityCode).map { "\($0.name)/\(id.serial)" } ?? schema.rootName(of: id)
   }
 
-  /// A stored attribute's value, whatever entity at or below the one that declares it the object is of.
+  /// Returns a stored attribute's value, for an object of the declaring entity or of any subentity.
   package borrowing func storedValue(_ attribute: CompiledAttribute, _ id: ObjectID, _ view: borrowing RecordView)
     throws(StoreError) -> AttributeValue?
   {

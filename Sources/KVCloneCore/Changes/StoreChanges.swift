@@ -21,13 +21,13 @@ public struct StoreChanges: AsyncSequence, Sendable {
 
   /// An iterator for one consumer.
   public struct Iterator: AsyncIteratorProtocol {
-    /// Headers that are read at once.
+    /// The number of headers that are read at once.
     private static let batch = 64
 
     private let store: ObjectStore
     private let listener: CommitListener
     private var place: Result<HistoryToken, StoreError>
-    /// What was read and not told yet, the next one last.
+    /// The transactions that were read and not returned yet, the next one last.
     private var waiting: [HistoryTransaction] = []
 
     fileprivate init(_ store: ObjectStore, _ place: Result<HistoryToken, StoreError>) {

@@ -51,7 +51,7 @@ package struct StoreHistory {
 
   private func purge(through last: UInt64) throws(StoreError) -> Int {
     guard let start = try HistoryWriter.start(in: store.readSession()), last > start else { return 0 }
-    // From here on the entries are nobody's: whatever ends this, a later purge takes what is left.
+    // From here on, the entries are unreachable: if this is interrupted, a later purge deletes the rest.
     _ = try change { (session) throws(StoreError) in
       guard let start = try HistoryWriter.start(in: session), last > start else { return 0 }
       try Metadata.put(&session.storage, session.schema.tables.metadata, MetadataKey.history, CounterValue(last))
@@ -60,14 +60,14 @@ package struct StoreHistory {
     return try delete(through: last)
   }
 
-  /// Deletes entries that no reader looks at any more; of how many transactions.
+  /// Deletes entries that no reader uses anymore; returns the number of transactions.
   private func delete(through last: UInt64) throws(StoreError) -> Int {
     let limit = 1000
     var transactions = 0
     var isDone = false
     while !isDone {
       transactions += try change { (session) throws(StoreError) in
-        // Turned on again meanwhile: what it tells from then on stays.
+        // If the history was turned on again concurrently, its new entries stay.
         let end = min(last, try HistoryWriter.start(in: session) ?? .max)
         let deleted = try HistoryWriter.delete(through: end, limit: limit, in: &session)
         isDone = deleted.entries < limit
@@ -77,14 +77,14 @@ package struct StoreHistory {
     return transactions
   }
 
-  /// A write transaction on the history itself.
+  /// Runs a write transaction on the history itself.
   private func change(_ body: (inout Session) throws(StoreError) -> Int) throws(StoreError) -> Int {
     try onceMoreIfMapFull { () throws(StoreError) in
       var session = try store.writeSession(label: "history")
       let result = try body(&session)
       if session.storage.changeCount == 0 { return result }
       try session.writeCounters()
-      // It deletes, or writes a few bytes.
+      // It only deletes, or writes a few bytes.
       session.storage.markDeleteOnly()
       try session.storage.commit()
       return result

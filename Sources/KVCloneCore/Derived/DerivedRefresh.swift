@@ -6,12 +6,12 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// What a commit does about derived attributes, before it validates: those that were noted are computed, sources first, so
-/// that each is computed once.
+/// Computes the recorded derived attributes at a commit, before validation: sources first, so that each is computed
+/// once.
 package enum DerivedRefresh {
   package static func refreshAll(in session: inout Session) throws(StoreError) {
     if session.changes.derived.isEmpty { return }
-    // One commit has one `now()`.
+    // One commit uses one value of `now()`.
     let now = session.changes.now ?? Date()
     for derivation in session.schema.derivations.all {
       for hop in stride(from: derivation.hops.count, to: 0, by: -1) { try goBack(derivation, from: hop, in: &session) }
@@ -23,7 +23,7 @@ package enum DerivedRefresh {
     session.changes.derived.removeAll()
   }
 
-  /// Computes a derived attribute, and writes it where it has changed.
+  /// Computes a derived attribute, and writes it if it has changed.
   private static func refresh(_ derivation: Derivation, _ id: ObjectID, now: Date, in session: inout Session)
     throws(StoreError)
   {
@@ -31,7 +31,7 @@ package enum DerivedRefresh {
     let attribute: CompiledAttribute
     let value: AttributeValue?
     do {
-      // Objects that were noted may have been deleted since.
+      // The object may have been deleted since it was recorded.
       guard let view = try session.record(id) else { return }
       entity = try session.schema.entity(of: view, id: id)
       guard let own = session.schema.derivations.entity(entity.code)?.attribute(of: derivation) else { return }
@@ -42,7 +42,8 @@ package enum DerivedRefresh {
     try DerivedChanges.set(id, entity, attribute, value, in: &session)
   }
 
-  /// Notes the objects from which a relationship of the derivation leads to what was noted behind it.
+  /// Records the objects from which a relationship of the derivation leads to the objects that were recorded for the
+  /// next hop.
   private static func goBack(_ derivation: Derivation, from hop: Int, in session: inout Session) throws(StoreError) {
     guard let noted = session.changes.derived.take(derivation, hop: hop) else { return }
     let relationship = derivation.hops[hop - 1]
@@ -90,9 +91,9 @@ package enum DerivedRefresh {
     return stored == Metadata.derivations(fingerprint)
   }
 
-  /// Notes every object that has derived attributes.
+  /// Records every object that has derived attributes.
   ///
-  /// - Parameter includesTimes: whether `now()` is one of them.
+  /// - Parameter includesTimes: whether to include attributes that are `now()`.
   package static func noteAll(includesTimes: Bool = true, in session: inout Session) throws(StoreError) {
     for entity in session.schema.entities where !entity.isAbstract {
       let all = session.schema.derivations.entity(entity.code)?.own ?? []

@@ -6,9 +6,9 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// What a derived attribute's value is by the state that this transaction sees.
+/// Computes values of derived attributes from the state that this transaction sees.
 package enum DerivedValues {
-  /// The value that a derivation gives for an object, and whether no other order of its members would give another.
+  /// Returns the value of a derivation for an object, and whether it is independent of the order of the members.
   package static func value(
     _ derivation: Derivation, _ id: ObjectID, _ view: borrowing RecordView, _ entity: CompiledEntity, now: Date,
     in session: borrowing Session
@@ -24,7 +24,8 @@ package enum DerivedValues {
       return (derivation.type.derived(from: .integer(Int64(count))), true)
     case .aggregate(let function):
       guard let source = derivation.source,
-        // Its own: in records of a subentity the list may be in another place than in those of the entity that declares it.
+        // The entity's own index: records of a subentity may have the list at another position than the declaring
+        // entity.
         let index = entity.relationshipIndexByCode[derivation.hops[0].code]
       else { return (nil, true) }
       var aggregate = DerivedAggregate(function)
@@ -36,7 +37,8 @@ package enum DerivedValues {
     }
   }
 
-  /// The source attribute of an object, or of the one that its to-one relationships lead to; nil where one is empty.
+  /// Returns the source attribute of an object, or of the object behind its to-one relationships; nil if one of these
+  /// is empty.
   private static func sourceValue(
     _ derivation: Derivation, _ id: ObjectID, _ view: borrowing RecordView, _ entity: CompiledEntity,
     in session: borrowing Session
@@ -62,7 +64,7 @@ package enum DerivedValues {
 }
 
 extension Derivation {
-  /// A text as a function of predicates changes it.
+  /// Applies a text function of predicates to a value.
   package static func text(_ function: QueryFunction, _ value: AttributeValue?) -> AttributeValue? {
     guard let value, case .string(let text) = QueryFunctions.call(function, [QueryValue(value)]) else { return nil }
     return .string(text)

@@ -8,15 +8,15 @@ package import KVCloneRecords
 
 /// Reads the history of changes.
 package enum HistoryReader {
-  /// The place behind the last commit that is seen.
+  /// Returns the position after the last visible commit.
   package static func currentToken(in session: borrowing Session) throws(StoreError) -> HistoryToken {
     if let shownCommit = session.shownCommit { return HistoryToken(store: session.storeUUID, commit: shownCommit) }
     return HistoryToken(store: session.storeUUID, commit: try session.counter(MetadataKey.commitCounter))
   }
 
-  /// The commit to go on from after a token; nil is the beginning.
+  /// Returns the commit after which to continue from a token; nil is the start of the history.
   ///
-  /// - Throws: `historyOff`, `historyExpired`, `invalidHistoryToken`.
+  /// - Throws: `historyDisabled`, `historyExpired`, `invalidHistoryToken`.
   static func firstCommit(after token: HistoryToken?, in session: borrowing Session) throws(StoreError) -> UInt64 {
     guard let start = try HistoryWriter.start(in: session) else {
       throw StoreError(
@@ -42,11 +42,11 @@ package enum HistoryReader {
     return token.commit
   }
 
-  /// Calls `body` with each transaction after a commit, until it answers false. Parts are passed over.
+  /// Calls `body` with each transaction after a commit, until it returns false. Parts are skipped.
   package static func forEachTransaction(
     after commit: UInt64, in session: borrowing Session, _ body: (UInt64, ChangeHeader) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    // A write transaction may have begun to tell of itself.
+    // A write transaction may already have written entries of its own.
     let last = try session.counter(MetadataKey.commitCounter)
     var next = commit + 1
     while next <= last {
@@ -67,7 +67,7 @@ package enum HistoryReader {
     }
   }
 
-  /// Transactions after a commit, at most `limit`.
+  /// Returns the transactions after a commit, at most `limit`.
   static func transactions(after commit: UInt64, limit: Int?, in session: borrowing Session) throws(StoreError)
     -> [HistoryTransaction]
   {
@@ -80,14 +80,14 @@ package enum HistoryReader {
     return found
   }
 
-  /// What reads later what this session's transactions changed; nil for sessions without an engine.
+  /// Returns a source that later reads the changes of this session's transactions; nil for sessions without an engine.
   static func historySource(of session: borrowing Session) -> HistorySource? {
     session.engine.map { HistorySource(engine: $0, schema: session.schema, storeUUID: session.storeUUID) }
   }
 
-  /// Calls `body` with each part of a transaction, until it answers false.
+  /// Calls `body` with each part of a transaction, until it returns false.
   ///
-  /// - Throws: `historyExpired` where there is no such transaction any more.
+  /// - Throws: `historyExpired` if the transaction is no longer in the history.
   package static func forEachPart(
     of commit: UInt64, in session: borrowing Session, _ body: (ChangePart) throws(StoreError) -> Bool
   ) throws(StoreError) {
@@ -104,7 +104,7 @@ package enum HistoryReader {
     }
   }
 
-  /// Calls `body` with each change of a transaction, until it answers false.
+  /// Calls `body` with each change of a transaction, until it returns false.
   static func forEachChange(
     of commit: UInt64, in session: borrowing Session, _ body: (HistoryChange) throws(StoreError) -> Bool
   ) throws(StoreError) {
@@ -133,7 +133,7 @@ package enum HistoryReader {
     }
   }
 
-  /// When a commit happened, by the clock of the process that wrote; nil where that is not known any more.
+  /// Returns the time of a commit, by the clock of the writing process; nil if it is no longer known.
   package static func date(ofCommit commit: UInt64, in session: borrowing Session) throws(StoreError) -> Date? {
     guard let start = try HistoryWriter.start(in: session), commit > start else { return nil }
     return try entry(commit, 0, as: ChangeHeader.self, in: session).map {

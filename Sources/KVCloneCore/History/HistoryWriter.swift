@@ -6,28 +6,28 @@
 package import KVCloneModel
 import KVCloneRecords
 
-/// How a write transaction writes down what it changed (`changes` in `Format.md`).
+/// Writes the changes of a write transaction to the history (`changes` in `Format.md`).
 package enum HistoryWriter {
-  /// Tombstones of deletions that wait in memory.
+  /// The maximum size of the buffered tombstones.
   private static var tombstoneLimit: Int { 1 << 20 }
 
-  /// The commit after which the history is complete; nil where none is kept.
+  /// Returns the commit after which the history is complete; nil if no history is kept.
   package static func start(in session: borrowing Session) throws(StoreError) -> UInt64? {
     try Metadata.get(session.storage, session.schema.tables.metadata, MetadataKey.history, as: CounterValue.self)?.value
   }
 
-  /// Begins to note changes, where the store keeps a history.
+  /// Starts to record changes, if the store keeps a history.
   package static func begin(author: String, in session: inout Session) throws(StoreError) {
     session.changes.author = author
     if try start(in: session) != nil { session.changes.history = HistoryRecorder() }
   }
 
-  /// Notes that the object whose record is in `scratch` is deleted.
+  /// Records that the object whose record is in `scratch` is deleted.
   package static func noteDeletion(_ id: ObjectID, _ entity: CompiledEntity, in session: inout Session)
     throws(StoreError)
   {
     guard var history = session.changes.history else { return }
-    // Two owners of the deletions would copy them.
+    // A second reference to the deletions would force a copy.
     session.changes.history = nil
     defer { session.changes.history = history }
     let tombstone = history.isBorn(id) ? [] : try tombstone(id, entity, in: session)
@@ -38,7 +38,7 @@ package enum HistoryWriter {
     history.deletionsAreWritten()
   }
 
-  /// Writes down what the transaction changed, before its commit.
+  /// Writes the transaction's changes, before its commit.
   package static func finish(in session: inout Session) throws(StoreError) {
     guard var history = session.changes.history else { return }
     session.changes.history = nil
@@ -104,8 +104,8 @@ package enum HistoryWriter {
     UInt32((entries + FormatLimits.changePartCapacity - 1) / FormatLimits.changePartCapacity)
   }
 
-  /// Parts come in the order of their keys, and behind all earlier commits', so that pages are filled; only a header
-  /// whose parts are there already comes before them.
+  /// Writes the transaction's header. Parts are appended in the order of their keys, behind all earlier commits, so
+  /// that pages are filled; only a header of already written parts comes before them.
   private static func write(_ header: ChangeHeader, isFirst: Bool, in session: inout Session) throws(StoreError) {
     let key = ShortKey.change(commit: session.commit, part: 0)
     let bytes = header.encoded(seed: ValueEnvelope.seed(tableCode: .changes, key: key))
@@ -124,7 +124,7 @@ package enum HistoryWriter {
 
   // MARK: Purging
 
-  /// Deletes entries of commits up to `last`, at most `limit` of them; how many entries and transactions went.
+  /// Deletes entries of commits up to `last`, at most `limit` of them; returns the numbers of entries and transactions.
   static func delete(through last: UInt64, limit: Int, in session: inout Session) throws(StoreError)
     -> (entries: Int, transactions: Int)
   {
@@ -145,7 +145,7 @@ package enum HistoryWriter {
     return (keys.count, keys.count { $0.part == 0 })
   }
 
-  /// The commit and the part in a key of the table.
+  /// Returns the commit and the part in a key of the table.
   package static func changeKey(_ key: borrowing RawSpan) throws(StoreError) -> (number: UInt64, part: UInt32) {
     do throws(RecordError) {
       return try NumberKey.numberAndPart(copy key)

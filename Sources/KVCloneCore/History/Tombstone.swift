@@ -1,11 +1,11 @@
 import KVCloneModel
 import KVCloneRecords
 
-/// What the history keeps of a deleted object: the values of the attributes that the model preserves (Core Data's
-/// `preservesValueInHistoryOnDeletion`), as NDJSON has them.
+/// Tombstones of deleted objects: the values of the attributes that the model preserves (Core Data's
+/// `preservesValueInHistoryOnDeletion`), as in NDJSON.
 extension HistoryWriter {
-  /// The tombstone of the object whose record is in `scratch`; empty where there is nothing to keep. Values in blobs are left
-  /// out: they may be of any size, and their bytes go with the object.
+  /// Returns the tombstone of the object whose record is in `scratch`; empty if there is nothing to preserve. Values in
+  /// blobs are omitted: they may be of any size, and their bytes are deleted with the object.
   static func tombstone(_ id: ObjectID, _ entity: CompiledEntity, in session: borrowing Session) throws(StoreError)
     -> [UInt8]
   {
@@ -30,9 +30,9 @@ extension HistoryWriter {
 }
 
 extension Schema {
-  /// The values of a tombstone. Attributes that the model has no more, or with another type, are left out.
+  /// Returns the values of a tombstone. Attributes that the model no longer has, or has with another type, are omitted.
   ///
-  /// - Throws: `damaged` for what is no JSON object.
+  /// - Throws: `corrupted` if the bytes are not a JSON object.
   func values(ofTombstone bytes: [UInt8], entityCode: UInt16) throws(StoreError) -> [String: AttributeValue] {
     if bytes.isEmpty { return [:] }
     let json = try? JSONParser.parse(bytes.span)
@@ -51,7 +51,7 @@ extension Schema {
 }
 
 extension AttributeValue {
-  /// The value without what is kept in blobs; nil where nothing is left.
+  /// The value without parts in blobs; nil if nothing remains.
   fileprivate var withoutBlobs: AttributeValue? {
     switch self {
     case .blob: return nil

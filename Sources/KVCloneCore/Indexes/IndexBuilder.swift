@@ -1,14 +1,15 @@
 import KVCloneModel
 import KVCloneRecords
 
-/// Writing down a version of the model, and making and dropping indexes for all objects.
+/// Stores a model version, and builds and drops indexes for all objects.
 package enum IndexBuilder {
-  /// How many bytes of keys are held while an index is built: the more, the fewer of its pages are written twice.
+  /// The size of the keys that are buffered while an index is built: the larger, the fewer of its pages are written
+  /// twice.
   private static var buildBatchByteCount: Int { 8 << 20 }
-  /// How many keys are held while an index is dropped.
+  /// The number of keys that are buffered while an index is dropped.
   private static var dropBatch: Int { 1000 }
 
-  /// Writes the version of the model down that follows another one.
+  /// Stores a model version that follows another one.
   package static func writeCatalog(
     _ catalog: StoreCatalog, _ code: UInt16, after stored: StoreCatalog, in session: inout Session
   )
@@ -24,7 +25,7 @@ package enum IndexBuilder {
     if catalog.codes.fetchIndexes != nil { try session.raiseFormat(to: FormatLimits.fetchIndexFormatVersion) }
   }
 
-  /// Makes the entries that objects have in these indexes, those of constraints included, some objects at a time.
+  /// Builds the entries of all objects in these indexes, including those of constraints, in batches of objects.
   package static func build(
     _ ids: Set<UInt16>, in session: inout Session,
     _ progress: (Int) throws(StoreError) -> Void = { (_) throws(StoreError) in }
@@ -49,7 +50,7 @@ package enum IndexBuilder {
     }
   }
 
-  /// Gathers the keys of the entries that the next objects have; the object after them.
+  /// Collects the keys of the entries of the next objects; returns the object after them.
   private static func gatherKeys(
     _ ids: Set<UInt16>, from start: ObjectID, into keys: inout WaitingKeys, in session: borrowing Session
   ) throws(StoreError) -> ObjectID? {
@@ -75,7 +76,7 @@ package enum IndexBuilder {
     return next
   }
 
-  /// Removes all entries of an index, some at a time.
+  /// Removes all entries of an index, in batches.
   package static func drop(_ id: UInt16, in session: inout Session) throws(StoreError) {
     let prefix = IndexKey.prefix(indexID: id)
     var isEmpty = false

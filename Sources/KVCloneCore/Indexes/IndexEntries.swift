@@ -1,10 +1,10 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// Index entries, which change with their objects: one for each fetch index, and one for each uniqueness constraint all of whose
-/// values are there. Entries of constraints may be equal for a while inside a transaction; a commit is what refuses them.
+/// Maintains index entries when objects change: one per fetch index, and one per uniqueness constraint whose values are
+/// all set. Inside a transaction, constraints may temporarily have equal entries; the commit rejects them.
 package enum IndexEntries {
-  /// Adds the entries of the object whose record is in `scratch`; their bytes, keys included.
+  /// Adds the entries of the object whose record is in `scratch`; returns their size in bytes, including keys.
   @discardableResult
   package static func add(_ id: ObjectID, _ entity: CompiledEntity, in session: inout Session) throws(StoreError)
     -> UInt64
@@ -13,7 +13,7 @@ package enum IndexEntries {
     return try add(try entity.indexKeys(id, session.scratch.view, session.schema), in: &session)
   }
 
-  /// Adds the entries of an object whose record is `patch`; their bytes, keys included.
+  /// Adds the entries of an object whose record is `patch`; returns their size in bytes, including keys.
   package static func add(_ id: ObjectID, _ entity: CompiledEntity, _ patch: RecordPatch, in session: inout Session)
     throws(StoreError)
     -> UInt64
@@ -32,7 +32,7 @@ package enum IndexEntries {
     try put(key.span.bytes, in: &session)
   }
 
-  /// Adds the entry with a key; its bytes.
+  /// Adds the entry with a key; returns its size in bytes.
   @discardableResult
   static func put(_ key: RawSpan, in session: inout Session) throws(StoreError) -> UInt64 {
     let value: [1 of UInt64] = [ValueEnvelope.emptyValue(seed: ValueEnvelope.seed(tableCode: .indexes, key: key))]
@@ -40,7 +40,7 @@ package enum IndexEntries {
     return UInt64(key.byteCount + 8)
   }
 
-  /// Notes the entries of the new object whose record is in `scratch`.
+  /// Defers the entries of the new object whose record is in `scratch`.
   static func note(_ id: ObjectID, _ entity: CompiledEntity, in session: inout Session) throws(StoreError) {
     guard entity.hasIndexes else { return }
     let waiting = session.waitingInserts()
@@ -55,7 +55,7 @@ package enum IndexEntries {
     }
   }
 
-  /// The keys of the entries, with these properties in them, of the object whose record is in `scratch`.
+  /// Returns the keys of the entries that contain these properties, for the object whose record is in `scratch`.
   static func keys(_ id: ObjectID, _ entity: CompiledEntity, of codes: Set<UInt16>, in session: borrowing Session)
     throws(StoreError)
     -> [[UInt8]]
@@ -63,8 +63,7 @@ package enum IndexEntries {
     codes.isEmpty ? [] : try entity.indexKeys(id, session.scratch.view, session.schema, of: codes)
   }
 
-  /// Puts the entries of the object whose record is in `scratch` in the place of those that it had before these properties
-  /// changed.
+  /// Replaces the entries that the object had before these properties changed with those of its record in `scratch`.
   static func replace(
     _ oldKeys: [[UInt8]], _ id: ObjectID, _ entity: CompiledEntity, of codes: Set<UInt16>, in session: inout Session
   ) throws(StoreError) {
@@ -75,7 +74,7 @@ package enum IndexEntries {
     for key in newKeys where !oldKeys.contains(key) { try put(key, in: &session) }
   }
 
-  /// Another object with the same values under a constraint.
+  /// Returns another object with the same values under a constraint.
   package static func conflict(
     _ constraint: CompiledConstraint, _ entity: CompiledEntity, _ view: borrowing RecordView, _ id: ObjectID,
     in session: borrowing Session
@@ -85,8 +84,8 @@ package enum IndexEntries {
     return try holder(of: constraint, builder, values: values, otherThan: id, in: session)
   }
 
-  /// An object other than `id` whose entry has the builder's values. Long texts are cut in keys, so the values
-  /// themselves decide.
+  /// Returns an object other than `id` whose entry has the builder's values. Long texts are truncated in keys, so the
+  /// values themselves are compared.
   package static func holder(
     of constraint: CompiledConstraint, _ builder: IndexKeyBuilder, values: [AttributeValue?], otherThan id: ObjectID?,
     in session: borrowing Session
@@ -113,7 +112,7 @@ package enum IndexEntries {
     return found
   }
 
-  /// Whether the value of an index entry is intact.
+  /// Returns whether the value of an index entry is intact.
   package static func isIntact(_ key: borrowing RawSpan, _ value: borrowing RawSpan) -> Bool {
     let seed = ValueEnvelope.seed(tableCode: .indexes, key: copy key)
     return value.byteCount == 8

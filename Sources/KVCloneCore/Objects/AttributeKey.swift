@@ -19,11 +19,12 @@ extension AttributeKey {
   }
 }
 
-/// Where a schema has an attribute: two words, and no reference that would be counted whenever a key is handed on.
+/// The location of an attribute in a schema: two words, without a reference that would be counted whenever a key is
+/// passed on.
 struct AttributePlace: @unchecked Sendable {
-  /// The number of the schema of which all this is true.
+  /// The number of the schema that the location is valid for.
   let schemaNumber: UInt64
-  /// Immortal and immutable, so that any thread may look.
+  /// Immortal and immutable, so any thread may read it.
   private let info: UnsafePointer<AttributeInfo>
 
   /// The attribute's name, `composite.leaf` for an element.
@@ -31,7 +32,8 @@ struct AttributePlace: @unchecked Sendable {
   var entityName: String { info.pointee.entityName }
   var entityCode: UInt16 { info.pointee.entityCode }
   var code: UInt16 { info.pointee.code }
-  /// Where records of the entity itself have it, as a rule; nil for what is no stored value of its own.
+  /// The attribute's field in records of the entity itself, in the usual case; nil for an attribute that is not one
+  /// stored value.
   @inline(__always)
   var field: RecordField? { info.pointee.field }
 
@@ -47,7 +49,7 @@ struct AttributePlace: @unchecked Sendable {
     ).interned()
   }
 
-  /// - Throws: `wrongType` where the attribute never has values of a type.
+  /// - Throws: `wrongType` if the attribute never has values of a type.
   func check(_ type: Any.Type, _ schema: Schema) throws(StoreError) {
     let entity = try schema.entity(entityName)
     guard let index = entity.attributeIndex[path] else { return }
@@ -59,7 +61,7 @@ struct AttributePlace: @unchecked Sendable {
       entity: entity.name, property: path)
   }
 
-  /// The attribute types that one of the library's own Swift types is for; nil for a type of the app.
+  /// Returns the attribute types for one of the library's own Swift types; nil for a type of the app.
   private static func typesRead(by type: Any.Type) -> [AttributeType]? {
     switch type {
     case is Int.Type, is Int64.Type, is Int32.Type, is Int16.Type: [.integer16, .integer32, .integer64]
@@ -77,8 +79,8 @@ struct AttributePlace: @unchecked Sendable {
   }
 }
 
-/// What a key knows of its attribute. Equal ones are one, and stay for ever: there are as many as the models that were opened
-/// have attributes.
+/// The resolved information about a key's attribute. Equal instances are shared and live forever: their number is
+/// limited by the attributes of the opened models.
 private struct AttributeInfo: Hashable, Sendable {
   let entityName: String
   let entityCode: UInt16
@@ -103,7 +105,7 @@ private struct AttributeInfo: Hashable, Sendable {
     }.pointer
   }
 
-  // The field follows from the layout, which is one for each set of fields.
+  // The field follows from the layout, of which there is one for each set of fields.
   static func == (left: Self, right: Self) -> Bool {
     left.entityName == right.entityName && left.entityCode == right.entityCode && left.path == right.path
       && left.code == right.code && left.field?.layout == right.field?.layout

@@ -16,8 +16,8 @@ package enum BlobAssignment {
     let serial = try session.nextBlobSerial()
     let info = try session.storage.writeBlob(session.blobTables, serial: serial, source)
     if info.byteCount <= UInt64(FormatLimits.inlineBlobLimit) || attribute.field == nil {
-      // Small enough for the record: the same bytes are stored the same way, however they came. A transient value lives in
-      // memory alone.
+      // Short values go into the record: the same bytes are stored in the same way, whatever their source. A transient
+      // value exists only in memory.
       var data = Data()
       try session.storage.readBlob(session.blobTables, serial) { bytes in
         bytes.withUnsafeBytes { data.append(contentsOf: $0) }
@@ -29,13 +29,13 @@ package enum BlobAssignment {
     let reference = BlobReference(
       id: serial, byteCount: info.byteCount, isTransformable: attribute.description.type == .transformable)
     try session.set(id, [name: .blob(reference)])
-    // Setting it counted the object as a second referrer; the first was the stream itself.
+    // Setting it counted a second reference, the object's; the first was the stream's own.
     _ = try session.storage.releaseReference(session.blobTables, serial)
   }
 
-  /// Sets a binary or transformable attribute to a blob that some object has; false where there is none of that serial and length.
+  /// Sets a binary or transformable attribute to an existing blob; returns false if no blob has that serial and length.
   ///
-  /// - Parameter byteCount: nil where any length will do.
+  /// - Parameter byteCount: the expected length; nil for any length.
   package static func setBlob(
     _ id: ObjectID, _ name: String, serial: UInt64, byteCount: UInt64?, in session: inout Session
   ) throws(StoreError)
@@ -65,7 +65,7 @@ package enum BlobAssignment {
     case .blob(let blob):
       let isPending = try PendingBlobs.isPending(blob, staged.stagers, in: session)
       if attribute.field == nil {
-        // A transient value lives in memory alone; what was staged stays so.
+        // A transient value exists only in memory; the upload stays staged.
         var data = Data()
         for number in 0..<blob.info.chunkCount {
           let chunk = try session.storage.blobChunk(session.blobTables, blob.serial, number, blob.info)
@@ -81,7 +81,7 @@ package enum BlobAssignment {
       }
       let reference = BlobReference(id: blob.serial, byteCount: blob.info.byteCount, isTransformable: isTransformable)
       try session.set(id, [name: .blob(reference)])
-      // Setting it counted the object as a second referrer; the first was the upload itself.
+      // Setting it counted a second reference, the object's; the first was the upload's own.
       if isPending { _ = try session.storage.releaseReference(session.blobTables, blob.serial) }
     }
   }

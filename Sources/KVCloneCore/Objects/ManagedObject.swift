@@ -112,7 +112,7 @@ public struct ManagedObject: Sendable {
   }
 }
 
-/// Rare data besides the record; takes no memory if there is none.
+/// Rare data in addition to the record; takes no memory if there is none.
 private indirect enum ManagedObjectExtras: Sendable {
   struct Values: Sendable {
     /// The values that were set since the object was read.

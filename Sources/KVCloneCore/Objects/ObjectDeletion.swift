@@ -2,17 +2,17 @@ package import KVCloneModel
 package import KVCloneRecords
 
 package enum ObjectDeletion {
-  /// Deletes objects by the delete rules; how many went.
+  /// Deletes objects by the delete rules; returns the number of deleted objects.
   ///
-  /// The rules are worked out for all of them first, without recursion and in bits: what cascades, then what denies. A
-  /// relationship with the rule deny does not stand in the way when its members go in the same call.
+  /// The rules are evaluated for all objects first, without recursion and with bitmaps: cascade, then deny. The rule
+  /// deny does not apply to members that the same call deletes.
   package static func delete(_ ids: ObjectSet, sparing kept: ObjectID? = nil, in session: inout Session)
     throws(StoreError) -> Int
   {
     try deleteAll(try doomed(by: ids, sparing: kept, in: session), in: &session)
   }
 
-  /// Deletes these objects and no others; how many they are.
+  /// Deletes exactly these objects; returns their number.
   package static func deleteAll(_ doomed: ObjectSet, in session: inout Session) throws(StoreError) -> Int {
     session.waiting?.forgetTargets()
     let hasProvenance = try session.hasProvenance()
@@ -29,7 +29,7 @@ package enum ObjectDeletion {
     return doomed.count
   }
 
-  /// The objects that go when those given are deleted.
+  /// Returns the objects to delete along with the given ones.
   ///
   /// - Throws: `objectNotFound`, `deleteDenied`.
   static func doomed(by ids: ObjectSet, sparing kept: ObjectID? = nil, in session: borrowing Session) throws(StoreError)
@@ -40,8 +40,8 @@ package enum ObjectDeletion {
     return doomed
   }
 
-  /// The objects given and all that cascade from them, or those alone that are new; never `kept`, nor what cascades by way
-  /// of it alone.
+  /// Returns the given objects and all that the rule cascade reaches, or only the new ones among them; never `kept`,
+  /// nor objects that are only reachable through it.
   static func cascade(
     from ids: ObjectSet, onlyNew: Bool = false, sparing kept: ObjectID? = nil, in session: borrowing Session
   )
@@ -95,7 +95,7 @@ package enum ObjectDeletion {
     }
   }
 
-  /// Deletes one object: partners that stay let go of it, its lists, blobs, index entries and record go.
+  /// Deletes one object: its links to remaining partners, its lists, blobs, index entries and record.
   private static func deleteOne(_ id: ObjectID, _ doomed: ObjectSet, in session: inout Session) throws(StoreError) {
     let entity = try session.load(id)
     if session.changes.history != nil { try HistoryWriter.noteDeletion(id, entity, in: &session) }
@@ -123,8 +123,8 @@ package enum ObjectDeletion {
     session.changes.noteDelete(id)
   }
 
-  /// The members of a deleted object's relationship that stay lose their link to it. The rule no action differs in one
-  /// thing: they are not checked at commit for what they lack now.
+  /// Removes the link to a deleted object from the remaining members of its relationship. With the rule no action, the
+  /// commit does not validate members that lack a required link as a result.
   private static func letGo(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ doomed: ObjectSet, in session: inout Session
   )
@@ -142,8 +142,8 @@ package enum ObjectDeletion {
     }
   }
 
-  /// Objects that refer to a deleted one through a relationship without an inverse lose the link: no store of ours ever
-  /// holds a dangling one.
+  /// Removes links to a deleted object through relationships without an inverse, so that no store contains a dangling
+  /// link.
   private static func dropReferrers(_ id: ObjectID, _ code: UInt16, _ doomed: ObjectSet, in session: inout Session)
     throws(StoreError)
   {

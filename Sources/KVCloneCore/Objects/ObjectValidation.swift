@@ -6,9 +6,9 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// What a commit checks of every object that the transaction inserted or changed.
+/// Validates every object that a transaction inserted or changed, as part of the commit.
 package enum ObjectValidation {
-  /// All broken rules, at most 1,000 of them.
+  /// Returns all violations, at most 1,000 of them.
   package static func issues(in session: borrowing Session) throws(StoreError) -> [ValidationIssue] {
     var issues: [ValidationIssue] = []
     try validateChanges(in: session) { found in
@@ -18,7 +18,7 @@ package enum ObjectValidation {
     return issues
   }
 
-  /// Calls `body` with the broken rules of each changed object that has any, until it returns false.
+  /// Calls `body` with the violations of each changed object that has any, until it returns false.
   package static func validateChanges(
     in session: borrowing Session, _ body: ([ValidationIssue]) -> Bool
   ) throws(StoreError) {
@@ -98,8 +98,8 @@ extension CompiledEntity {
 }
 
 extension CompiledRelationship {
-  /// The rule that a number of members breaks, as Core Data has it: an optional relationship may be empty whatever its
-  /// minimum, and a required to-many one without a minimum may be empty too.
+  /// Returns the rule that a number of members violates, as in Core Data: an optional relationship may be empty
+  /// regardless of its minimum, and so may a required to-many relationship without a minimum.
   package func brokenRule(_ count: Int) -> (ValidationIssue.Kind, String)? {
     if !isToMany {
       guard count == 0, !description.isOptional else { return nil }
@@ -119,7 +119,8 @@ extension CompiledRelationship {
 }
 
 extension CompiledAttribute {
-  /// The rule that a value breaks. An element of a composite attribute is asked only where the composite is there.
+  /// Returns the rule that a value violates. An element of a composite attribute is validated only if the composite has
+  /// a value.
   package func brokenRule(_ value: AttributeValue?, _ patterns: inout TextPatterns) -> (ValidationIssue.Kind, String)? {
     guard let value else {
       return description.isOptional ? nil : (.requiredValueMissing, "is required and nil; set a value")
@@ -145,7 +146,7 @@ extension CompiledAttribute {
     guard let pattern = description.regularExpression else { return nil }
     switch patterns.answer(text, pattern) {
     case .match: return nil
-    // As in Core Data, which raises an exception here: an unreadable rule is not taken for one that is kept.
+    // Core Data raises an exception here: an unreadable rule does not count as satisfied.
     case .unreadable:
       return (
         .patternMismatch,

@@ -1,11 +1,12 @@
 import KVCloneModel
 
-/// Inserting many objects in one transaction: see ``WaitingInserts``.
+/// The application of deferred changes of inserted objects; see ``WaitingInserts``.
 extension Session {
-  /// Fewer are written one by one: a cursor that stays would cost more than it saves.
+  /// Below this number, changes are written one by one: retaining a cursor would cost more than it saves.
   private static let fewCount = 8
 
-  /// Writes what new objects owe others. After a failure the transaction is good for nothing but being given up.
+  /// Writes the deferred inverse links and index entries of inserted objects. After a failure, the transaction is
+  /// abort-only.
   package mutating func settle() throws(StoreError) {
     guard let waiting, !waiting.isEmpty else { return }
     do throws(StoreError) {
@@ -17,7 +18,7 @@ extension Session {
     }
   }
 
-  /// One object at a time whatever the number of its new members.
+  /// Writes each target once, regardless of the number of its new members.
   private mutating func settleLinks(_ waiting: WaitingInserts) throws(StoreError) {
     let keepsPlaces = waiting.links.count >= Self.fewCount
     var rootCode: UInt16?

@@ -2,7 +2,7 @@ package import KVCloneModel
 package import KVCloneRecords
 
 extension Session {
-  /// Makes an object whose attributes have their defaults unless they are given, links it, and answers its id.
+  /// Inserts an object with its links, and defaults for attributes without a given value; returns its id.
   package mutating func insert(
     _ entity: CompiledEntity, _ attributes: [String: AttributeValue?], _ relationships: [String: [ObjectID]]
   ) throws(StoreError) -> ObjectID {
@@ -10,7 +10,7 @@ extension Session {
       throw StoreError(
         .abstractEntity, "\(entity.name) is abstract; insert an object of one of its sub-entities", entity: entity.name)
     }
-    // Everything that the caller may have got wrong is found before anything changes.
+    // All errors of the caller are detected before anything changes.
     return try insert(
       entity, try entity.assignments(attributes), try RelationshipLinks.firstLinks(entity, relationships, in: self))
   }
@@ -25,7 +25,7 @@ extension Session {
     scratch.reset(entity.layout)
     for (attribute, value) in entity.defaults { try put(value, in: attribute, of: id) }
     for (attribute, value) in assignments where !attribute.isDerived { try put(value, in: attribute, of: id) }
-    // Its own side is written with it; then every partner learns of it.
+    // The object's own side is part of its record; then every partner gets its inverse link.
     for (relationship, targets) in links { try putMembers(targets, relationship, of: id) }
     try refuseFullRecord(id)
     try append(id, entity)
@@ -38,7 +38,7 @@ extension Session {
     return id
   }
 
-  /// The other side of a new object's links; most may wait (``WaitingInserts``).
+  /// Sets the inverse side of a new object's links; most may be deferred (``WaitingInserts``).
   private mutating func attachBack(_ id: ObjectID, _ relationship: CompiledRelationship, _ targets: [ObjectID])
     throws(StoreError)
   {
@@ -47,7 +47,7 @@ extension Session {
       for target in targets { waiting.links.append(target, relationship.inverseCode, id) }
       return
     }
-    // A partner that lets go of a target may be one that does not know of it yet.
+    // The previous partner of a target may itself have a deferred link.
     if !relationship.inverseIsToMany { try settle() }
     for target in targets { try RelationshipLinks.attachBack(id, relationship, target, in: &self) }
   }
@@ -63,14 +63,14 @@ extension Session {
       let old = try entity.value(of: assignment.attribute, in: scratch.view, id: id, schema: schema)
       if assignment.attribute.field == nil || old != assignment.value { changed.append(assignment) }
     }
-    // Transient values live beside the record: the stored object stays what it was.
+    // Transient values are not part of the record: the stored object stays unchanged.
     for (attribute, value) in changed where attribute.field == nil { try put(value, in: attribute, of: id) }
     changed.removeAll { $0.attribute.field == nil }
     guard !changed.isEmpty else { return }
     try write(changed, to: id, entity)
   }
 
-  /// The object, copied out of the transaction.
+  /// Returns a copy of the object, which may leave the transaction.
   package borrowing func object(_ id: ObjectID) throws(StoreError) -> ManagedObject {
     try managedObject(try existingRecord(id), id: id)
   }
@@ -81,7 +81,7 @@ extension Session {
     return ManagedObject(view, id: id, entity: entity, schema: schema, transients: transients)
   }
 
-  /// Whether any object of the store remembers what it was cloned from: one look per transaction that deletes.
+  /// Returns whether any object of the store has provenance: one lookup per transaction that deletes.
   package mutating func hasProvenance() throws(StoreError) -> Bool {
     if let known = changes.hasProvenance { return known }
     let first: [UInt8] = [0]
@@ -90,7 +90,7 @@ extension Session {
     return isThere
   }
 
-  /// Forgets what an object was cloned from.
+  /// Deletes the provenance of an object.
   package mutating func forgetProvenance(of id: ObjectID) throws(StoreError) {
     let key = ShortKey.object(id)
     try storage.delete(schema.tables.provenance, key.bytes)

@@ -2,7 +2,7 @@ public import KVCloneModel
 public import KVCloneRecords
 
 extension Session {
-  /// The records of an entity's objects by ascending serial, until `body` answers false.
+  /// Calls `body` with the records of an entity's objects by ascending serial, until it returns false.
   package borrowing func forEachRecord(
     of entity: CompiledEntity, includesSubentities: Bool, from start: UInt64 = 0,
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
@@ -18,12 +18,12 @@ extension Session {
   }
 }
 
-/// The layout of the record that a scan was at last: neighbours are of one entity and layout, as a rule.
+/// The layout of the last record of a scan: neighbours usually have the same entity and layout.
 @usableFromInline
 package struct KnownLayout {
   /// Codes of the entities whose records are wanted.
   @usableFromInline let wanted: Set<UInt16>
-  /// The layout and entity that the last record's header named, and what that means.
+  /// The layout and entity codes of the last record's header, and their resolution.
   @usableFromInline var last: UInt32?
   @usableFromInline var layout: RecordLayout?
 
@@ -31,7 +31,7 @@ package struct KnownLayout {
     self.wanted = wanted
   }
 
-  /// The layout of an object's record; nil where the record is not wanted.
+  /// Returns the layout of an object's record; nil if the record is not wanted.
   @inlinable @inline(__always)
   package mutating func layout(of record: borrowing RawSpan, _ id: ObjectID, _ schema: Schema) throws(StoreError)
     -> RecordLayout?
@@ -49,13 +49,14 @@ package struct KnownLayout {
 }
 
 extension Session {
-  /// How many objects each concrete entity of a root's table has, by entity code. Reads headers only.
+  /// Returns the number of objects of each concrete entity in a root entity's table, by entity code. Reads headers
+  /// only.
   package borrowing func counts(rootCode: UInt16) throws(StoreError) -> [UInt16: Int] {
     guard let table = schema.objectTable(rootCode: rootCode) else { return [:] }
     var counts: [UInt16: Int] = [:]
     let key = ShortKey.object(ObjectID(rootCode: rootCode, serial: 0))
     let schema = schema
-    // Neighbours are of one entity, as a rule.
+    // Neighbours usually have the same entity.
     var last: (names: UInt32, code: UInt16, count: Int) = (0, 0, 0)
     try storage.scanToEnd(of: table, from: key.bytes) { (key, value) throws(StoreError) in
       let names: UInt32
@@ -87,7 +88,7 @@ extension Session {
     try storage.get(table, key.span.bytes) != nil
   }
 
-  /// How many objects an entity has.
+  /// Returns the number of objects of an entity.
   package borrowing func count(of entity: CompiledEntity, includesSubentities: Bool) throws(StoreError) -> Int {
     let wanted = includesSubentities ? entity.concreteCodes : [entity.code]
     return try counts(rootCode: entity.rootCode).reduce(0) { $0 + (wanted.contains($1.key) ? $1.value : 0) }

@@ -81,7 +81,8 @@ extension StorageTransaction {
   }
 
   /// Copies the members of the next chunks from the first one at or after `position`, and returns the position to
-  /// continue from; nil at the end. For iterations that change other lists: memory stays flat whatever the length.
+  /// continue from; nil at the end. For iterations that change other lists: memory stays flat, regardless of the
+  /// length.
   package borrowing func memberBatch(_ list: ListAddress, from position: UInt64, chunkLimit: Int = 64)
     throws(StoreError)
     -> (members: [ObjectID], next: UInt64?)?
@@ -108,7 +109,8 @@ extension StorageTransaction {
     try deleteEntries(list, kind: nil)
   }
 
-  /// Deletes the list's entries of one kind, or all. In batches, so that memory stays flat whatever the list's length.
+  /// Deletes the list's entries of one kind, or all. In batches, so that memory stays flat, regardless of the list's
+  /// length.
   mutating func deleteEntries(_ list: ListAddress, kind: LinkKey.Kind?) throws(StoreError) {
     let batch = 1024
     let prefix = list.prefix(kind)

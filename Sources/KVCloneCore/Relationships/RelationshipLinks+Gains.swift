@@ -1,13 +1,13 @@
 package import KVCloneModel
 import KVCloneRecords
 
-/// Lists that gain new objects, many at a time.
+/// The addition of many new objects to a list at once.
 extension RelationshipLinks {
   /// Adds new objects at the end of one side's list: their ids are above all others, and they are in the list's order.
   ///
-  /// - Parameter validates: whether the commit has to look at the object. The plan of a clone has looked at what more
-  ///   members can break (R13).
-  /// - Returns: whether the object itself changed: a hidden list of referrers is not its own.
+  /// - Parameter validates: whether the commit validates the object. The plan of a clone has already validated
+  ///   everything that more members can break (R13).
+  /// - Returns: whether the object itself changed: a hidden list of referrers does not belong to it.
   @discardableResult
   package static func addMembers(
     _ id: ObjectID, _ code: UInt16, _ members: some RandomAccessCollection<ObjectID>, _ chunk: ChunkBuffer,
@@ -15,7 +15,7 @@ extension RelationshipLinks {
   ) throws(StoreError) -> Bool {
     let entity = try session.load(id)
     guard let index = entity.relationshipIndexByCode[code] else {
-      // Not a relationship of the object's own: the hidden list of those who refer to it.
+      // Not a relationship of the object itself, but the hidden list of its referrers.
       try session.storage.appendUnordered(session.address(id, code), members, chunk)
       return false
     }

@@ -1,10 +1,10 @@
 package import KVCloneModel
 import KVCloneRecords
 
-/// Both sides of a relationship, always in step: set one, the other follows, and a partner that is replaced lets go.
+/// Maintains both sides of a relationship: setting one side updates the other, and a replaced partner loses its link.
 package enum RelationshipLinks {
-  /// Links `targets` to a relationship. To-one: replaces. To-many: adds those that are no members yet; an ordered one
-  /// takes them at `index`, and moves members there.
+  /// Links `targets` to a relationship. To-one: replaces the target. To-many: adds the targets that are not members
+  /// yet; an ordered relationship inserts them at `index`, and moves existing members there.
   static func link(
     _ id: ObjectID, _ name: String, _ targets: [ObjectID], at index: Int? = nil, in session: inout Session
   ) throws(StoreError) {
@@ -27,7 +27,7 @@ package enum RelationshipLinks {
     try place(targets, at: index, id, relationship, in: &session)
   }
 
-  /// Inserts or moves members of an ordered list so that they stand at `index` in the given order.
+  /// Inserts or moves members of an ordered list to `index`, in the given order.
   private static func place(
     _ targets: [ObjectID], at index: Int, _ id: ObjectID, _ relationship: CompiledRelationship,
     in session: inout Session
@@ -43,8 +43,8 @@ package enum RelationshipLinks {
         "index \(index) is outside \(relationship.name), which has \(count) members; use an index from 0 to \(count)",
         property: relationship.name, object: try session.name(of: id))
     }
-    // A member that moves leaves its place first; positions after it shift down by one. Its own side keeps the link, and
-    // with it the place there.
+    // A moved member is removed first, which shifts later positions down by one. Its own side keeps the link, and the
+    // position there.
     var moved = TargetSet(capacity: unique.count)
     for target in unique where try session.detach(id, relationship.code, target) { _ = moved.insert(target) }
     var position = min(index, try session.count(id, relationship.name))
@@ -82,7 +82,7 @@ package enum RelationshipLinks {
     }
   }
 
-  /// The other side of a link that was just made: `target` learns of `id`, and its previous partner lets go.
+  /// Sets the inverse side of a new link: links `target` back to `id`, and removes the link of its previous partner.
   static func attachBack(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID, in session: inout Session
   )
@@ -105,7 +105,7 @@ package enum RelationshipLinks {
     _ = try session.attach(target, inverse.code, id)
   }
 
-  /// The other side of a link that was just cut.
+  /// Removes the inverse side of a removed link.
   package static func detachBack(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID, in session: inout Session
   )
@@ -118,7 +118,7 @@ package enum RelationshipLinks {
     }
   }
 
-  /// Cuts links; all of them where `targets` is nil.
+  /// Removes links; all of them if `targets` is nil.
   static func unlink(_ id: ObjectID, _ name: String, _ targets: [ObjectID]?, in session: inout Session)
     throws(StoreError)
   {
@@ -132,7 +132,7 @@ package enum RelationshipLinks {
     }
   }
 
-  /// Replaces the members of a relationship; an ordered one gets them in this order.
+  /// Replaces the members of a relationship; an ordered relationship gets them in this order.
   package static func setMembers(_ id: ObjectID, _ name: String, _ targets: [ObjectID], in session: inout Session)
     throws(StoreError)
   {
@@ -144,9 +144,9 @@ package enum RelationshipLinks {
     }
     var seen = TargetSet(capacity: targets.count)
     let wanted = targets.filter { seen.insert($0) }
-    // Members that go lose their side first, then this side gets its list at once, then those that come learn of it. A
-    // partner's previous owner lets go of it in `attachBack`, which never touches this list: its members are already
-    // what they will be.
+    // First the removed members lose their side, then this side gets its list at once, then the added members get their
+    // inverse. `attachBack` removes the link of a partner's previous owner, and never changes this list, which already
+    // has its final members.
     var kept = TargetSet(capacity: wanted.count)
     var isSame = true
     var position = 0
@@ -160,7 +160,7 @@ package enum RelationshipLinks {
           _ = kept.insert(member)
         } else {
           isSame = false
-          // A link of an object with itself, both ends in this list: replacing the list cuts both.
+          // A link of an object with itself has both ends in this list: replacing the list removes both.
           if member == id, relationship.inverseCode == relationship.code { continue }
           try RelationshipLinks.detachBack(id, relationship, member, in: &session)
         }
@@ -171,7 +171,7 @@ package enum RelationshipLinks {
     for member in wanted where !kept.contains(member) { try attachBack(id, relationship, member, in: &session) }
   }
 
-  /// What a new object is linked to, by relationship name: checked, each target once.
+  /// Returns the targets of a new object by relationship name: checked, without repetitions.
   package static func firstLinks(
     _ entity: CompiledEntity, _ targets: [String: [ObjectID]], in session: borrowing Session
   ) throws(StoreError)
@@ -204,14 +204,14 @@ package enum RelationshipLinks {
     return wanted
   }
 
-  /// Refuses targets that do not exist or are of another entity than the relationship's destination.
+  /// Rejects targets that do not exist, or that are of another entity than the relationship's destination.
   private static func checkTargets(
     _ targets: [ObjectID], of relationship: CompiledRelationship, _ object: String, in session: borrowing Session
   )
     throws(StoreError)
   {
     for target in targets {
-      // Who inserts many objects links them to the same ones again and again.
+      // Bulk inserts link to the same objects again and again.
       if let code = session.waiting?.entityCode(of: target), let entity = session.schema.entity(code: code),
         entity.isKind(of: relationship.destinationCode)
       {
@@ -237,20 +237,20 @@ package enum RelationshipLinks {
   }
 }
 
-/// The objects that one call names: a few in an array, many in bits, because a hash table of millions would not be flat
-/// memory.
+/// A set of the objects in one call: an array for a few, a bitmap for many, because a hash table of millions of objects
+/// would not be flat memory.
 package struct TargetSet {
   private var few: [ObjectID] = []
   private var many: ObjectSet?
 
-  /// - Parameter capacity: how many objects there may be; only the form depends on it.
+  /// - Parameter capacity: the maximum number of objects; only the representation depends on it.
   package init(capacity: Int) {
     if capacity > 64 { many = ObjectSet() }
   }
 
   var count: Int { many?.count ?? few.count }
 
-  /// Adds `id`; whether it is new.
+  /// Adds `id`; returns whether it is new.
   package mutating func insert(_ id: ObjectID) -> Bool {
     if many != nil { return many?.insert(id) ?? false }
     if few.contains(id) { return false }

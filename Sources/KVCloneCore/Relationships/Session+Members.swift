@@ -2,12 +2,13 @@ package import KVCloneModel
 package import KVCloneRecords
 
 extension Session {
-  /// Where the chunks of an object's list are.
+  /// Returns the address of the chunks of an object's list.
   package func address(_ owner: ObjectID, _ code: UInt16) -> ListAddress {
     ListAddress(links: schema.tables.links, owner: owner, relationship: code)
   }
 
-  /// The members of a relationship in their stored order (unordered: ascending), until `body` answers false.
+  /// Calls `body` with the members of a relationship in their stored order (unordered: ascending), until it returns
+  /// false.
   package borrowing func forEachMember(
     _ id: ObjectID, _ relationship: CompiledRelationship, in view: borrowing RecordView, _ entity: CompiledEntity,
     _ body: (ObjectID) throws(StoreError) -> Bool
@@ -29,7 +30,7 @@ extension Session {
     }
   }
 
-  /// The members of a to-many relationship as `forEachMember` has them, many at a time.
+  /// Calls `body` with the members of a to-many relationship in the order of `forEachMember`, many at a time.
   package borrowing func forEachMemberRun(
     _ id: ObjectID, _ relationship: CompiledRelationship, in view: borrowing RecordView, _ entity: CompiledEntity,
     _ body: (ObjectIDList) throws(StoreError) -> Bool
@@ -43,7 +44,7 @@ extension Session {
     try storage.forEachChunk(address(id, relationship.code), count: head.count, body)
   }
 
-  /// The members of a relationship, copied.
+  /// Returns a copy of the members of a relationship.
   package borrowing func members(_ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID]
   {
     let view = try existingRecord(id)
@@ -55,14 +56,14 @@ extension Session {
     return members
   }
 
-  /// How many members a relationship has: a look into the record, whatever the list's length.
+  /// Returns the number of members of a relationship from the record, regardless of the list's length.
   package borrowing func count(_ id: ObjectID, _ relationship: String) throws(StoreError) -> Int {
     let view = try existingRecord(id)
     let entity = try schema.entity(of: view, id: id)
     return count(id, try entity.relationship(relationship), in: view, entity)
   }
 
-  /// As ``count(_:_:)``, in a record that was read already.
+  /// Like ``count(_:_:)``, for a record that was already read.
   package borrowing func count(
     _ id: ObjectID, _ relationship: CompiledRelationship, in view: borrowing RecordView, _ entity: CompiledEntity
   ) -> Int {
@@ -71,18 +72,18 @@ extension Session {
     return view.toOne(field) == nil ? 0 : 1
   }
 
-  /// The target of an object's to-one relationship, by whatever layout its record has.
+  /// Returns the target of an object's to-one relationship, in any layout of its record.
   package borrowing func toOne(_ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> ObjectID? {
     let view = try existingRecord(id)
     return view.layout.fieldIndex(ofProperty: relationship.code).flatMap { view.toOne($0) }
   }
 
-  /// Objects that refer to `id` through a relationship without an inverse, by its hidden code.
+  /// Returns the objects that refer to `id` through a relationship without an inverse, by its hidden code.
   package borrowing func referrers(_ id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
     try storage.members(address(id, code))
   }
 
-  /// Calls `body` with the members of a relationship in batches. Each batch was copied, so `body` may change everything
+  /// Calls `body` with the members of a relationship in batches. Each batch is a copy, so `body` may change everything
   /// but this list.
   package mutating func forEachMemberBatch(
     _ id: ObjectID, _ relationship: CompiledRelationship,
@@ -102,7 +103,7 @@ extension Session {
     if seen != count { throw list.wrongCount(seen, head: count) }
   }
 
-  /// As `forEachMemberBatch`, for a list in chunks.
+  /// Like `forEachMemberBatch`, for a list in chunks.
   package mutating func forEachBatch(
     _ list: ListAddress, _ body: (inout Session, [ObjectID]) throws(StoreError) -> Void
   ) throws(StoreError) {
@@ -113,7 +114,7 @@ extension Session {
     }
   }
 
-  /// How many members there are, and those that an object's record holds itself; nil where they are in chunks.
+  /// Returns the number of members, and those in the object's record; nil if they are in chunks.
   private borrowing func inlineMembers(_ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError)
     -> (count: Int, members: [ObjectID]?)
   {
@@ -125,9 +126,9 @@ extension Session {
     return (head.count, head.isChunked ? nil : view.inlineIDs(field).array)
   }
 
-  /// Makes `target` a member of one side's relationship, that side alone; whether it was none before.
+  /// Adds `target` to one side of a relationship, without the other side; returns whether it was not a member before.
   ///
-  /// A to-one relationship has to be empty, or hold `target` already.
+  /// A to-one relationship must be empty, or have `target` already.
   package mutating func attach(_ id: ObjectID, _ code: UInt16, _ target: ObjectID, at index: Int? = nil)
     throws(StoreError)
     -> Bool
@@ -165,7 +166,8 @@ extension Session {
     return true
   }
 
-  /// Adds a member to an unordered list in chunks; false if it was there. What this transaction made mostly belongs at the end.
+  /// Adds a member to an unordered list in chunks; returns false if it was present. New objects of this transaction
+  /// usually belong at the end.
   private mutating func insertUnordered(_ list: ListAddress, _ target: ObjectID) throws(StoreError) -> Bool {
     if changes.inserted.contains(target) {
       let waiting = waitingInserts()
@@ -174,7 +176,7 @@ extension Session {
     return try storage.insertUnordered(list, target)
   }
 
-  /// Where a new member belongs in an inline list; nil where it is one already.
+  /// Returns the position for a new member in an inline list; nil if it is already a member.
   static func place(
     of target: ObjectID, in record: borrowing RecordBuffer, _ relationship: CompiledRelationship, at index: Int?
   ) -> Int? {
@@ -184,12 +186,12 @@ extension Session {
     return position < ids.count && ids[position] == target ? nil : position
   }
 
-  /// The members of an inline list of the record in `scratch`, copied.
+  /// Returns a copy of the members of an inline list of the record in `scratch`.
   package borrowing func inlineMembers(_ field: Int) -> [ObjectID] {
     scratch.view.inlineIDs(field).array
   }
 
-  /// Takes `target` out of one side's relationship, that side alone; whether it was a member.
+  /// Removes `target` from one side of a relationship, without the other side; returns whether it was a member.
   package mutating func detach(_ id: ObjectID, _ code: UInt16, _ target: ObjectID, validates: Bool = true)
     throws(StoreError)
     -> Bool
@@ -229,7 +231,7 @@ extension Session {
     return true
   }
 
-  /// Replaces a to-many list whose old members were dealt with, by `ids` in their order (unordered: any order).
+  /// Replaces a to-many list, whose old members are already unlinked, with `ids` in their order (unordered: any order).
   mutating func replaceList(_ id: ObjectID, _ relationship: CompiledRelationship, _ ids: [ObjectID]) throws(StoreError)
   {
     let entity = try load(id)
@@ -241,7 +243,7 @@ extension Session {
     try DerivedChanges.linkChanged(id, entity, relationship, in: &self)
   }
 
-  /// Puts a new object's members into its record in `scratch`; partners do not know of them yet.
+  /// Puts a new object's members into its record in `scratch`, without the inverse side.
   mutating func putMembers(_ targets: [ObjectID], _ relationship: CompiledRelationship, of id: ObjectID)
     throws(StoreError)
   {
@@ -282,7 +284,7 @@ extension Session {
     try DerivedChanges.linkChanged(id, entity, relationship, in: &self)
   }
 
-  /// Changes the record in `scratch`; only its size can stand in the way.
+  /// Changes the record in `scratch`; the only possible failure is its size limit.
   package mutating func edit(_ id: ObjectID, _ change: (inout RecordBuffer) throws(RecordError) -> Void)
     throws(StoreError)
   {
@@ -296,13 +298,13 @@ extension Session {
 }
 
 extension CompiledEntity {
-  /// The relationship with a code, which a link on disk says this entity has.
+  /// Returns the relationship with a code that a stored link implies for this entity.
   package func relationship(code: UInt16, _ id: ObjectID, _ schema: Schema) throws(StoreError) -> CompiledRelationship {
     guard let index = relationshipIndexByCode[code] else { throw schema.corrupted(id, .wrongLayout, layout) }
     return relationships[index]
   }
 
-  /// The relationship without an inverse whose hidden list has `code`.
+  /// Returns the relationship without an inverse whose hidden list has `code`.
   package func relationship(referrerCode code: UInt16) -> CompiledRelationship? {
     relationships.first { !$0.hasInverse && $0.inverseCode == code }
   }

@@ -51,18 +51,18 @@ package struct BlobStaging {
     }
   }
 
-  /// Lends an upload to the thread that asynchronous writes run on, and waits for it.
+  /// Runs `body` on an upload on the thread of asynchronous writes, and waits for it.
   private func onWriterQueue<R: Sendable>(
     _ upload: StagingUpload, _ body: @escaping @Sendable (StagingUpload) throws -> R
   ) async throws -> R {
-    // Only one of the two threads touches it: this one waits.
+    // Only one of the two threads uses it at a time: this one waits.
     nonisolated(unsafe) let upload = upload
     return try await withCheckedThrowingContinuation { continuation in
       store.writerQueue.async { continuation.resume(with: Result { try body(upload) }) }
     }
   }
 
-  /// Writes the chunks that an upload has in memory.
+  /// Writes the buffered chunks of an upload.
   private func write(_ upload: StagingUpload) throws {
     do {
       try onceMoreIfMapFull { try tryToWrite(upload) }
@@ -83,7 +83,7 @@ package struct BlobStaging {
       }
       if let blob { upload.noteWritten(blob) }
     } catch {
-      // The commit failed: the blob did not come into being.
+      // The commit failed: the blob was not created.
       if upload.blob == nil, let begun { stagers.release(begun.stager) }
       throw error
     }
@@ -101,7 +101,7 @@ package struct BlobStaging {
     return StagedBlob(.blob(blob), byteCount: upload.byteCount, store)
   }
 
-  /// Deletes what an upload has written. What cannot be deleted now is swept later.
+  /// Deletes the written chunks of an upload. Chunks that cannot be deleted now are swept later.
   private func abandon(_ upload: StagingUpload) {
     guard let blob = upload.blob else { return }
     defer { stagers.release(blob.stager) }
@@ -113,8 +113,8 @@ package struct BlobStaging {
     }
   }
 
-  /// Sweeps what uploads of the past have left behind, in short transactions. Never in anybody's way: what cannot be swept
-  /// now is left for the next time.
+  /// Sweeps the remains of earlier uploads, in short transactions. It never blocks other work: what cannot be swept now
+  /// is left for the next sweep.
   package static func sweep(_ store: ObjectStore) {
     let stagers = store.resource(Stagers.self)
     if store.options.isReadOnly { return }

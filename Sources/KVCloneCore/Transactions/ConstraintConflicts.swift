@@ -1,30 +1,30 @@
 import KVCloneModel
 import KVCloneRecords
 
-/// Two objects with the same values under a uniqueness constraint, when one has to give way, and what the other takes over.
-/// Which does what is a transaction's ``MergePolicy``'s business.
+/// Two objects with the same values under a uniqueness constraint, for resolving the conflict: one is deleted or reset,
+/// and the other may take over its values. The transaction's ``MergePolicy`` decides.
 struct UniquenessConflict {
   let constraint: CompiledConstraint
-  /// The one that had the values first: the one stored with them, the stored one where the other is new, else the one with
-  /// the lower id.
+  /// The object that had the values first: the one stored with them; the stored one if the other is new; else the one
+  /// with the lower id.
   let holder: ObjectID
   let comer: ObjectID
 }
 
-/// What an object that stays takes over from one that goes. A property is set where it is not nil and not the default;
-/// members of lists are joined by all but ``nothing``.
+/// The properties that the remaining object takes over from the deleted one. A property is set if it is neither nil nor
+/// its default; all cases but ``nothing`` merge the members of lists.
 enum ConflictTakeover {
   case nothing
-  /// Members of lists only.
+  /// Only members of lists.
   case members
-  /// What it has not set itself.
+  /// Properties that the remaining object has not set.
   case missing
-  /// All that the other has set.
+  /// All properties that the deleted object has set.
   case set
-  /// All that the other has, nil and defaults too.
+  /// All properties of the deleted object, including nil and defaults.
   case everything
 
-  /// Whether it takes over an attribute or a target.
+  /// Returns whether to take over an attribute or a target.
   func takes(mineIsSet: Bool, theirsIsSet: Bool) -> Bool {
     switch self {
     case .nothing, .members: false
@@ -36,7 +36,7 @@ enum ConflictTakeover {
 }
 
 package enum ConstraintConflicts {
-  /// Another object that has the same values as this one under a constraint; nil also for an object that is gone.
+  /// Returns another object with the same values under a constraint; nil also for a deleted object.
   static func uniquenessConflict(of id: ObjectID, in session: borrowing Session) throws(StoreError)
     -> UniquenessConflict?
   {
@@ -78,7 +78,7 @@ package enum ConstraintConflicts {
     return try constraint.values(try session.schema.entity(of: view, id: id), view, id, session.schema)
   }
 
-  /// The store as it was when this write transaction began: nobody else has written since.
+  /// Returns the state of the store when this write transaction began: no other writer has changed it since.
   package static func stateBefore(in session: borrowing Session) throws(StoreError) -> Session {
     guard let engine = session.engine else {
       throw StoreError(.readOnly, "a read transaction has no conflicts to resolve")
@@ -86,21 +86,21 @@ package enum ConstraintConflicts {
     return try HistorySource(engine: engine, schema: session.schema, storeUUID: session.storeUUID).session()
   }
 
-  // MARK: Giving way
+  // MARK: Discarding and resetting
 
-  /// Deletes an object of this transaction, and what cascades from it and is new too. What was stored is let go, and the rule
-  /// deny has no say: the object never was.
+  /// Deletes a new object of this transaction, and the new objects that the rule cascade reaches. Stored objects are
+  /// unlinked, and the rule deny does not apply: the object never existed.
   static func discardNew(_ id: ObjectID, sparing kept: ObjectID, in session: inout Session) throws(StoreError) {
     _ = try ObjectDeletion.deleteAll(
       try ObjectDeletion.cascade(from: ObjectSet([id]), onlyNew: true, sparing: kept, in: session), in: &session)
   }
 
-  /// Gives an object's attributes and to-one relationships, or those of them that have to be unique, the values that are stored.
-  /// Whether that changed anything.
+  /// Resets an object's attributes and to-one relationships, or only the unique ones, to their stored values. Returns
+  /// whether anything changed.
   static func returnToStored(_ id: ObjectID, onlyUnique: Bool, in session: inout Session) throws(StoreError) -> Bool {
     let before = try stateBefore(in: session)
     let entity = try session.entity(of: id)
-    // A derived attribute returns with what it is derived from.
+    // A derived attribute is reset together with its sources.
     let onlyUnique =
       onlyUnique && !entity.attributes.contains { $0.description.isDerived && entity.uniqueCodes.contains($0.code) }
     var values: [String: AttributeValue?] = [:]
@@ -125,14 +125,14 @@ package enum ConstraintConflicts {
     for path in blobs { try copyData(from: before, id, path, in: &session) }
     for (relationship, target) in targets {
       var target = target
-      // What this transaction has deleted does not come back.
+      // An object that this transaction has deleted is not restored.
       if let stored = target, try !session.exists(stored) { target = nil }
       try RelationshipLinks.setToOne(id, relationship, target, in: &session)
     }
     return !values.isEmpty || !blobs.isEmpty || !targets.isEmpty
   }
 
-  /// The bytes once more: this transaction may have been the last to let go of them.
+  /// Copies the bytes: this transaction may have removed the last reference to them.
   private static func copyData(
     from before: borrowing Session, _ id: ObjectID, _ path: String, in session: inout Session
   ) throws(StoreError) {
@@ -147,8 +147,8 @@ package enum ConstraintConflicts {
 
   // MARK: Taking over
 
-  /// Gives the object that stays what it takes over from the one that goes, which loses it, and cuts the links between the
-  /// two, so that neither takes the other, or what is the other's now, along.
+  /// Transfers values from the deleted object to the remaining one, and removes the links between the two, so that a
+  /// cascade from one reaches neither the other nor the objects that it took over.
   static func takeOver(_ what: ConflictTakeover, from gone: ObjectID, to kept: ObjectID, in session: inout Session)
     throws(StoreError)
   {
@@ -214,7 +214,7 @@ package enum ConstraintConflicts {
     try RelationshipLinks.setMembers(gone, relationship.name, [], in: &session)
   }
 
-  /// Relationships without an inverse that lead to the one that goes lead to the other.
+  /// Redirects relationships without an inverse from the deleted object to the other one.
   private static func takeReferrers(
     from gone: ObjectID, _ theirs: CompiledEntity, to kept: ObjectID, _ mine: CompiledEntity, in session: inout Session
   ) throws(StoreError) {
@@ -237,13 +237,13 @@ package enum ConstraintConflicts {
 }
 
 extension CompiledEntity {
-  /// Where a to-one relationship leads.
+  /// Returns the target of a to-one relationship.
   fileprivate func target(of relationship: CompiledRelationship, in view: borrowing RecordView) -> ObjectID? {
     field(relationship.field, code: relationship.code, in: view).flatMap { view.toOne($0) }
   }
 }
 
 extension CompiledAttribute {
-  /// Whether a value is more than what an object has when nobody says.
+  /// Returns whether a value differs from the default and from nil.
   fileprivate func isSet(_ value: AttributeValue?) -> Bool { value != nil && value != description.defaultValue }
 }

@@ -83,7 +83,7 @@ struct CommitGroup: ~Copyable {
         transaction.session.storage.release(savepoint)
         add(write, prepared, transaction.session.storage)
       } catch {
-        // The changes have to be rolled back before the caller gets its error.
+        // The changes must be rolled back before the caller gets its error.
         do {
           try transaction.session.storage.rollBack(to: savepoint)
         } catch let failure {

@@ -1,4 +1,4 @@
-/// All hooks that are registered, by the entity of the objects that they are called for.
+/// All registered hooks, by the entity of the objects that they are called for.
 package final class LifecycleTable: SessionHooks {
   /// By entity code: super-entities' first, each entity's in the order of registration.
   private let hooks: [[ObjectLifecycle]]
@@ -21,16 +21,16 @@ package final class LifecycleTable: SessionHooks {
   /// The hooks for objects of an entity.
   package func hooks(_ entity: CompiledEntity) -> [ObjectLifecycle] { hooks[Int(entity.code)] }
 
-  /// Whether any object is ever asked before it is deleted.
+  /// Whether any hook validates deletions.
   var validatesDeletes: Bool { registered.contains { $0.hooks.validateForDelete != nil } }
 
-  /// Whether any object is told of its commit.
+  /// Whether any hook runs after commits.
   var announcesSaves: Bool { registered.contains { $0.hooks.didSave != nil } }
 
-  /// Whether any object is asked before it is saved.
+  /// Whether any hook runs before objects are saved.
   var changesSaves: Bool { registered.contains { $0.hooks.willSave != nil } }
 
-  /// Whether any object is validated by hooks.
+  /// Whether any hook validates objects.
   var validatesSaves: Bool {
     registered.contains { $0.hooks.validateForInsert != nil || $0.hooks.validateForUpdate != nil }
   }

@@ -94,7 +94,7 @@ extension ObjectReading where Self: ~Copyable {
 }
 
 extension Session {
-  /// Hands on an object that has to exist without copying it.
+  /// Calls `body` with a view of an existing object, without copying the object.
   @inline(__always)
   borrowing func withObject<Result>(_ id: ObjectID, _ body: (ObjectView) throws -> Result) throws -> Result {
     try body(try ObjectView(try existingRecord(id), id: id, schema, transients: transients(of: id)))
@@ -168,7 +168,7 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
-  /// The id that a name stands for, where there is no such object any more; nil for what is no name of this store.
+  /// Returns the id for the name of a deleted object; nil if the text is not a name of this store.
   package borrowing func objectID(ofDeleted name: String) -> ObjectID? {
     _withSession { session in
       guard let id = try? session.parse(name).id, (try? session.exists(id)) == false else { return nil }

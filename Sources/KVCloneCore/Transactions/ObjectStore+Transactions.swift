@@ -59,11 +59,12 @@ extension ObjectStore {
 
   /// Runs `body` in a write transaction, from asynchronous code. `body` runs on a thread of the store.
   ///
-  /// Writes that wait at the same time share one durable commit (see ``StoreOptions/groupCommit`` and <doc:GroupCommit>).
-  /// Each still succeeds or fails by itself: it has its own commit number, and sees the changes of the writes before it.
-  /// `write` returns when its changes are durable. If the common commit fails, all writes of the group throw its error,
-  /// and nothing of them is stored; after `commitOutcomeUnknown`, all or nothing of them is stored. After `mapFull` and
-  /// `diskFull`, run the write again. The synchronous form commits by itself: its closure stays on the calling thread.
+  /// Writes that wait at the same time share one durable commit (see ``StoreOptions/groupCommit`` and
+  /// <doc:GroupCommit>). Each still succeeds or fails by itself: it has its own commit number, and sees the changes of
+  /// the writes before it. `write` returns when its changes are durable. If the common commit fails, all writes of the
+  /// group throw its error, and nothing of them is stored; after `commitOutcomeUnknown`, all or nothing of them is
+  /// stored. After `mapFull` and `diskFull`, run the write again. The synchronous form commits by itself: its closure
+  /// stays on the calling thread.
   ///
   /// Cancelling the task before its turn throws `CancellationError`, and `body` does not run. Later, it has no effect.
   ///
@@ -167,7 +168,8 @@ extension ObjectStore {
     return result
   }
 
-  /// Keeps serials that a transaction gave out from being given out again. Those of a dry run were seen by hooks only.
+  /// Reserves the serials that a transaction allocated, so that they are not allocated again. Only hooks have seen
+  /// those of a dry run.
   package func noteSerials(of changes: borrowing PendingChanges, dryRun reasons: PlanReasons?) {
     if reasons == nil || hooks.withLock({ $0 != nil }) { context.serialFloor.note(changes) }
   }
@@ -190,7 +192,7 @@ extension ObjectStore {
     }
   }
 
-  /// Begins a write transaction, which a dry run can only abort.
+  /// Begins a write transaction; one of a dry run can only be aborted.
   package func writeSession(label: String, timeout: Duration? = nil, isDryRun: Bool = false) throws(StoreError)
     -> Session
   {
@@ -209,7 +211,7 @@ extension ObjectStore {
     return session
   }
 
-  /// What the write sessions of the store share.
+  /// The shared context of the store's write sessions.
   var writeContext: StoreContext { context.with(hooks.withLock { $0 }) }
 }
 

@@ -1,13 +1,13 @@
 import KVCloneModel
 import KVCloneRecords
 
-/// A state of a write transaction, with all that its session has noted, to which it can be rolled back.
+/// A state of a write transaction and its session to which it can be rolled back.
 struct Savepoint {
   private let storage: StorageSavepoint
   private let changes: PendingChanges
   private let replaced: [ObjectID: ObjectID]?
 
-  /// Begins a savepoint. Nothing waits in the session.
+  /// Begins a savepoint. The session must not have deferred changes.
   init(_ session: inout Session) throws(StoreError) {
     storage = try session.storage.beginSavepoint(directory: session.context.scratchDirectory)
     changes = session.changes.copy()
@@ -29,7 +29,7 @@ struct Savepoint {
     }
     let (serials, blobSerial) = (session.changes.nextSerials, session.changes.nextBlobSerial)
     session.changes = changes
-    // Serials are not used again.
+    // Serials are never reused.
     session.changes.nextSerials.merge(serials) { max($0, $1) }
     session.changes.nextBlobSerial = blobSerial ?? changes.nextBlobSerial
     if let replaced { session.changes.replaced?.restore(replaced) }

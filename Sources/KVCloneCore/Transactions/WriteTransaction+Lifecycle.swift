@@ -1,12 +1,12 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// Where a transaction calls the hooks of ``ObjectLifecycle``. Without any, nothing of this costs more than a look.
+/// Calls the hooks of ``ObjectLifecycle``. Without registered hooks, the only cost is a check.
 extension WriteTransaction {
-  /// How often an object is asked before it is saved, until nothing changes any more.
+  /// The maximum number of `willSave` rounds, until nothing changes anymore.
   static var saveRoundLimit: Int { 100 }
 
-  /// Calls `awakeFromInsert` for a new object. What the caller gave stays what it is.
+  /// Calls `awakeFromInsert` for a new object. Values that the caller passed take precedence.
   package mutating func awake(_ id: ObjectID, _ given: [String: AttributeValue?]) throws(StoreError) {
     guard let lifecycle = session.lifecycle else { return }
     let entity = try session.entity(of: id)
@@ -22,13 +22,13 @@ extension WriteTransaction {
       throw abandon(LifecycleRejection("the hook deleted the new object"), "awakeFromInsert", entity, id)
     }
     var changed: [String: AttributeValue?] = [:]
-    // What was given and not what was stored of it: bytes that a hook has put others in the place of are gone.
+    // The given values are set, not the stored ones: bytes that a hook has replaced no longer exist.
     for (name, value) in given where try self.value(id, name) != before.value(name) { changed[name] = .some(value) }
     if !changed.isEmpty { try setAttributes(id, changed) }
   }
 
-  /// What is done before a commit validates: `willSave` until nothing changes, derived attributes, conflicts over uniqueness
-  /// constraints, and the validation of hooks.
+  /// Prepares a commit for validation: calls `willSave` until nothing changes, computes derived attributes, resolves
+  /// conflicts over uniqueness constraints, and runs validation hooks.
   package mutating func prepareToSave() throws {
     try settle()
     try callWillSave([session.changes.inserted, session.changes.updated])
@@ -45,7 +45,7 @@ extension WriteTransaction {
     session.changes.refusals = issues
   }
 
-  /// Asks these objects, and then those that were changed by it, until nothing changes any more.
+  /// Calls `willSave` for these objects, and then for those that hooks changed, until nothing changes anymore.
   mutating func callWillSave(_ objects: [ObjectSet]) throws {
     guard let lifecycle = session.lifecycle, lifecycle.changesSaves else { return }
     var waiting = objects.map { $0.copy() }
@@ -85,7 +85,7 @@ extension WriteTransaction {
     }
   }
 
-  /// Asks every object that a delete would take along whether it may go.
+  /// Calls `validateForDelete` for every object that a deletion would reach.
   package mutating func validateDelete(_ ids: ObjectSet, sparing kept: ObjectID? = nil) throws(StoreError) {
     guard let lifecycle = session.lifecycle, lifecycle.validatesDeletes else { return }
     if let failure = session.changes.failure { throw failure }
@@ -103,7 +103,7 @@ extension WriteTransaction {
     session.changes.refusals = issues
   }
 
-  /// The objects that are to be told of the commit, by their entities.
+  /// Returns the objects with `didSave` hooks, by entity.
   borrowing func announced() throws -> [SavedObjects] {
     guard let lifecycle = session.lifecycle, lifecycle.announcesSaves else { return [] }
     var byEntity: [UInt16: ObjectSet] = [:]
@@ -130,7 +130,7 @@ extension WriteTransaction {
     }
   }
 
-  /// Notes that a hook failed half way, and answers the error to throw.
+  /// Records that a hook failed after changes, and returns the error to throw.
   private mutating func abandon(_ error: any Error, _ hook: String, _ entity: CompiledEntity, _ id: ObjectID)
     -> StoreError
   {
@@ -143,7 +143,7 @@ extension WriteTransaction {
   }
 }
 
-/// Objects of one entity that a commit saves, and whom to tell of it.
+/// Objects of one entity that a commit saves, with the hooks to call afterwards.
 struct SavedObjects {
   let hooks: [ObjectLifecycle]
   let objects: ObjectSet
@@ -157,7 +157,7 @@ struct SavedObjects {
 }
 
 extension CompiledEntity {
-  /// What a validation hook threw, as a broken rule.
+  /// Converts the error of a validation hook to a violation.
   fileprivate func refusal(_ error: any Error, _ id: ObjectID) -> ValidationIssue {
     let object = "\(name)/\(id.serial)"
     let refusal = error as? LifecycleRejection
@@ -169,7 +169,7 @@ extension CompiledEntity {
 }
 
 extension ObjectSet {
-  /// The least member that is at least `id`.
+  /// Returns the lowest member that is at least `id`.
   package func first(from id: ObjectID) -> ObjectID? {
     var serial = id.serial
     for root in Int(id.rootCode)..<max(Int(id.rootCode), sets.count) {

@@ -2,7 +2,7 @@ public import KVCloneModel
 import KVCloneRecords
 import Synchronization
 
-/// How a write transaction settles conflicts over uniqueness constraints by its merge policy, before its commit validates.
+/// Resolves conflicts over uniqueness constraints by the transaction's merge policy, before the commit validates.
 extension WriteTransaction {
   /// The resolution of conflicts over uniqueness constraints in this transaction. The default is ``MergePolicy/error``,
   /// unless `ObjectStore.write` sets another one.
@@ -26,7 +26,7 @@ extension WriteTransaction {
     return resolved.replaced.mapValues { resolved.replaced.last(from: $0) }
   }
 
-  /// As ``resolveConstraintConflicts()``, for one object that was just inserted, and for those that it gives way to in turn.
+  /// Like ``resolveConstraintConflicts()``, for one object that was just inserted, and for those that replace it.
   package mutating func resolveConflicts(ofInserted id: ObjectID) throws(StoreError) -> [ObjectID: ObjectID] {
     guard mergePolicy != .error else { return [:] }
     var resolved = ResolvedConflicts(notesReplaced: true)
@@ -41,10 +41,10 @@ extension WriteTransaction {
     return resolved.replaced
   }
 
-  /// Asks `willSave` about all that was inserted or changed, before the commit does, and settles the conflicts that there are
-  /// then; who gave way to whom.
+  /// Calls `willSave` for all inserted and changed objects before the commit does, and resolves the resulting
+  /// conflicts; returns the replaced objects with their replacements.
   package mutating func settleHooks() throws(StoreError) -> [ObjectID: ObjectID] {
-    // A hook that makes a batch is asked about it by who asked the hook.
+    // For a batch inside a hook, the code that called the hook calls `willSave` afterwards.
     guard let lifecycle = session.lifecycle, lifecycle.changesSaves, session.changes.recent == nil else { return [:] }
     if let failure = session.changes.failure { throw failure }
     do {
@@ -60,9 +60,10 @@ extension WriteTransaction {
     }
   }
 
-  /// Settles all conflicts before a commit validates. Hooks are asked about what that changed, and may make new ones.
+  /// Resolves all conflicts before the commit validates. Calls hooks for the changed objects, which may cause new
+  /// conflicts.
   ///
-  /// - Returns: who gave way to whom, if that is noted.
+  /// - Returns: the replaced objects with their replacements, if they are recorded.
   @discardableResult
   mutating func resolveConflictsToSave(notesReplaced: Bool = false) throws -> [ObjectID: ObjectID] {
     guard mergePolicy != .error else { return [:] }
@@ -82,7 +83,7 @@ extension WriteTransaction {
     throw Self.endlessSaving()
   }
 
-  /// Runs `body`; when it fails after the first change, the transaction can only be given up.
+  /// Runs `body`; if it fails after the first change, the transaction is abort-only.
   private mutating func resolving(_ body: (inout WriteTransaction) throws(StoreError) -> Void) throws(StoreError) {
     if let failure = session.changes.failure { throw failure }
     try settle()
@@ -95,11 +96,11 @@ extension WriteTransaction {
     }
   }
 
-  /// Settles the conflicts of all objects that were inserted or changed; whether there were any. What the policy cannot settle
-  /// is left to validation.
+  /// Resolves the conflicts of all inserted and changed objects; returns whether there were any. Conflicts that the
+  /// policy cannot resolve are left to validation.
   ///
-  /// It ends: each step deletes an object, or returns a stored one to what is stored, which happens once, and once more after
-  /// another was deleted in favour of it.
+  /// It terminates: each step deletes an object, or resets a stored one, which happens once, and a second time after
+  /// another object was deleted in favour of it.
   private mutating func resolveConflicts(_ resolved: inout ResolvedConflicts) throws(StoreError) -> Bool {
     guard mergePolicy != .error else { return false }
     try DerivedRefresh.refreshAll(in: &session)
@@ -108,7 +109,7 @@ extension WriteTransaction {
     while goesOn {
       goesOn = false
       for isInserted in [true, false] {
-        // The sets change under way.
+        // The sets change during the iteration.
         var next = changedObjects(isInserted).first(from: ObjectID(rawValue: 0))
         while let id = next {
           if try resolveConflicts(of: id, &resolved) { goesOn = true }
@@ -137,7 +138,7 @@ extension WriteTransaction {
     return isChanged
   }
 
-  /// Settles one conflict; false where the policy has nothing to change.
+  /// Resolves one conflict; returns false if the policy changes nothing.
   private mutating func resolve(_ conflict: UniquenessConflict, _ resolved: inout ResolvedConflicts)
     throws(StoreError) -> Bool
   {
@@ -162,11 +163,11 @@ extension WriteTransaction {
   }
 }
 
-/// What the settling of conflicts has to remember.
+/// The state of conflict resolution.
 private struct ResolvedConflicts {
-  /// Stored objects that were returned to what is stored.
+  /// Stored objects that were reset to their stored values.
   var returned = ObjectSet()
-  /// Objects that went, with those that they gave way to.
+  /// Deleted objects with their replacements.
   private(set) var replaced: [ObjectID: ObjectID] = [:]
   private let notesReplaced: Bool
 
@@ -175,14 +176,14 @@ private struct ResolvedConflicts {
   }
 
   mutating func note(_ gone: ObjectID, replacedBy kept: ObjectID) {
-    // What it took over may conflict with others.
+    // The values that it took over may conflict with others.
     _ = returned.remove(kept)
     if notesReplaced { replaced[gone] = kept }
   }
 }
 
 extension MergePolicy {
-  /// What the holder of the values takes over from a new object, which goes.
+  /// The properties that the holder of the values takes over from the new object, which is deleted.
   fileprivate var takeoverFromNew: ConflictTakeover {
     switch self {
     case .error, .rollback: .nothing
@@ -192,8 +193,8 @@ extension MergePolicy {
     }
   }
 
-  /// What a stored object that was changed takes over from the stored one that held the values, which goes; nil where the
-  /// change is given up instead.
+  /// The properties that a changed object takes over from the stored holder of the values, which is deleted; nil if the
+  /// change is reset instead.
   fileprivate var takeoverFromStored: ConflictTakeover? {
     switch self {
     case .error, .rollback, .mergeByPropertyStoreTrump: nil

@@ -15,14 +15,14 @@ extension BackupRun {
       return try makeIncrement(of: store, to: path, since, options)
     }
     let environment = try store.engine.requireFiles(for: "a backup").environment
-    // A backup is written once; what finishes a migration is a store to go on with.
+    // A backup is written once; a finished migration is a store for further use.
     let copyOnWrite = options.finishesMigration ? environment.copyOnWrite : .asAbove
     var copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: copyOnWrite) }
     try copyState(of: environment, to: copy, store.path)
     var (renewedCount, keptCount): (UInt64, UInt64) = (0, 0)
     if options.finishesMigration {
       (renewedCount, keptCount) = try renewRecords(of: copy, store.path)
-      // What was written has left free pages.
+      // Rewriting records has left free pages.
       if renewedCount > 0 { copy = try copied(copy, to: path, copyOnWrite, of: store.path) }
     }
     try sync(copy)
@@ -34,7 +34,8 @@ extension BackupRun {
       duration: ContinuousClock.now - start, renewedCount: renewedCount, keptCount: keptCount)
   }
 
-  /// Brings the records of a copy to the layouts of the present model: how many, and how many stay as they were.
+  /// Converts the records of a copy to the layouts of the current model; returns how many were converted, and how many
+  /// stay unchanged.
   private func renewRecords(
     of copy: borrowing StoreCopy, _ path: String
   ) throws(StoreError) -> (renewed: UInt64, kept: UInt64) {
@@ -47,7 +48,7 @@ extension BackupRun {
     return (renewal.renewedCount, renewal.keptCount)
   }
 
-  /// A copy of a copy that was changed, without the pages that are free in it now.
+  /// Copies a changed copy again, without the pages that are now free in it.
   private func copied(
     _ copy: borrowing StoreCopy, to path: String, _ copyOnWrite: CopyOnWrite, of source: String
   ) throws(StoreError) -> StoreCopy {
@@ -58,14 +59,14 @@ extension BackupRun {
     return next
   }
 
-  /// Copies the state that is committed now. The pages are free for writers again when this returns.
+  /// Copies the latest committed state. The source pages can be reused by writers when this returns.
   func copyState(
     of environment: LMDBEnvironment, to copy: borrowing StoreCopy, _ source: String
   ) throws(StoreError) {
     try check()
     let file = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment, watch: watch()) }
-    // LMDB goes on by the number alone. What is not a sound page of that number would be left out for the state before, and that is
-    // not the one that was to be saved.
+    // LMDB selects the state by the number alone. A page of that number that is not sound would be skipped in favour of
+    // the earlier state, which is not the one to back up.
     if let finding = file.metaFindings.first {
       throw StoreError(PageError(page: finding.page, problem: finding.problem))
     }

@@ -11,10 +11,10 @@ import KVCloneRecords
 #endif
 
 extension BackupRun {
-  /// Makes an increment: what changed since a snapshot, in a file of the store's own form.
+  /// Creates an incremental backup: the changes since a snapshot, in a file with the format of a store.
   ///
-  /// What is gathered comes in no order of keys. So it goes to a file of LMDB's beside the new one first, which sorts it with a
-  /// few MiB of memory; from there it is copied as a backup is, into full pages.
+  /// The entries are collected in no order of keys. They therefore go to a separate LMDB file first, which sorts them
+  /// with a few MiB of memory, and are then copied like a backup, into full pages.
   func makeIncrement(
     of store: ObjectStore, to path: String, _ since: String, _ options: BackupOptions
   ) throws(StoreError) -> BackupResult {
@@ -22,7 +22,7 @@ extension BackupRun {
     let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
     let increment: (commit: UInt64, entryCount: UInt64)
     do {
-      // Gone before the increment has its name: once it has, nobody would sweep what is left of this.
+      // Deleted before the backup gets its name: after that, no sweep would remove its remains.
       let scratch = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
       try check()
       begin(.gather)
@@ -37,11 +37,11 @@ extension BackupRun {
       since: since, entryCount: increment.entryCount)
   }
 
-  /// Gathers into `scratch`, and copies that.
+  /// Collects the changes in `scratch`, and copies that.
   private func gather(
     _ store: ObjectStore, _ since: String, into scratch: borrowing StoreCopy, _ copy: borrowing StoreCopy
   ) throws(StoreError) -> (commit: UInt64, entryCount: UInt64) {
-    // Before the reader begins, which would not see it.
+    // Before the reader begins, which would not see a table that is created later.
     guard let redirects = try store.engine.openTables([.redirects], create: false).first else {
       throw StoreError(.corrupted, "the table redirects is missing in the store at \(store.path); run `check`")
     }
@@ -59,7 +59,7 @@ extension BackupRun {
     do {
       let gathering = try IncrementGathering(session, since: since, redirects: redirects, path: store.path, sink)
       increment = try gathering.run()
-      // The store's pages are free for its writers again.
+      // The reader has ended: writers can reuse the store's pages.
     }
     try sink.backend.commit()
     try check()
@@ -68,7 +68,7 @@ extension BackupRun {
     return (increment.commit, sink.entryCount)
   }
 
-  /// A migration gives other meanings to what a base has.
+  /// Rejects a base from before a migration, which changes the meaning of its data.
   private static func requireNoMigration(_ since: String, _ session: borrowing Session) throws(StoreError) {
     let snapshot = try Snapshots.existing(session.storage, session.schema.tables, since)
     let then = try StoreCatalog(session.storage, session.schema.tables.metadata, number: UInt64(snapshot.modelNumber))
@@ -84,7 +84,8 @@ extension BackupRun {
         + "snapshot for later incremental backups")
   }
 
-  /// A session for a long reading, by the model that the state has: another process may have given the store other indexes.
+  /// Begins a session for a long read, with the model of its state: another process may have given the store other
+  /// indexes.
   private func pinnedSession(of store: ObjectStore, owner: String) throws(StoreError) -> Session {
     let storage = StorageTransaction(try store.engine.beginPinnedRead(owner: owner))
     let catalog = try StoreCatalog(storage, store.schema.tables.metadata)
@@ -92,7 +93,7 @@ extension BackupRun {
     return store.context.session(storage, schema)
   }
 
-  /// Looks at a new increment, and answers the number of its pages.
+  /// Verifies a new incremental backup, and returns its number of pages.
   func verifyIncrement(
     _ copy: borrowing StoreCopy, _ verification: BackupOptions.Verification, of source: String
   ) throws(StoreError) -> Int {

@@ -30,15 +30,16 @@ extension BackupRun {
       lockDuration: lockDuration)
   }
 
-  /// Has the new file share the store's blocks; nil if it cannot, else how long the write lock was held.
+  /// Makes the new file share the store's blocks; returns nil if it cannot, else the time under the write lock.
   ///
-  /// The kernel writes out what the source has in memory before it shares blocks, so with a commit log, too, the snapshot has
-  /// all that was committed.
+  /// The kernel writes the source's dirty pages before it shares blocks, so the copy contains all commits with a
+  /// write-ahead log, too.
   private func share(
     _ environment: LMDBEnvironment, _ copy: borrowing StoreCopy, _ timeout: Duration
   ) throws(StoreError) -> Duration? {
     environment.mergeLastExtents()
-    // What was merged is in memory, as the pages are that only the commit log has made durable.
+    // Merged extents, and pages that only the write-ahead log has made durable, are still dirty in the page cache.
+    // Writing them back here shortens the time under the write lock.
     environment.writeBackAhead()
     let duration = try storeErrors { () throws(LMDBError) -> Duration? in
       let transaction = try environment.beginWrite(timeout: timeout, label: "snapshot-file")

@@ -18,7 +18,7 @@ extension BackupRun {
         "\(source) is an incremental backup that starts from the snapshot \(increment.value.sinceName) of commit "
           + "\(increment.value.sinceCommit); restore a backup with that snapshot before it")
     }
-    // Before the long reading, and again when it is over.
+    // Checked before the long read, and again after it.
     let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: .offUnlessMirrored) }
     var increments: [IncrementFile] = []
     if sources.count > 1 { increments = try openChain(file, sources) }
@@ -35,7 +35,7 @@ extension BackupRun {
       duration: ContinuousClock.now - start, entryCount: entryCount)
   }
 
-  /// Checks all of a backup, and copies it.
+  /// Checks a backup completely, and copies it.
   private func copyChecked(
     _ file: PageFile, _ source: String, to copy: borrowing StoreCopy
   ) throws(StoreError) {
@@ -52,7 +52,7 @@ extension BackupRun {
     }
     try check()
     try requireCurrent(file, source)
-    // Pages that nobody has are not copied. A page that is in use, and may be used again, is of an older state, however sound.
+    // Leaked pages are not copied. A page that is both in use and free belongs to an older state, even if it is sound.
     try refuse(report.issues.filter { $0.kind != .pageLeak }, source)
     if let page = map.findings.first(where: { $0.problem == .usedAndFree })?.page {
       throw StoreError(
@@ -72,7 +72,7 @@ extension BackupRun {
 
   // MARK: Chains
 
-  /// Reads the increments, and sees that each fits what comes before it.
+  /// Opens the incremental backups, and checks that each matches its predecessor.
   private func openChain(
     _ base: PageFile, _ sources: [String]
   ) throws(StoreError) -> [IncrementFile] {
@@ -90,7 +90,7 @@ extension BackupRun {
     return increments
   }
 
-  /// What a backup has, before all of it is checked.
+  /// Returns the description of a backup, before all of it is checked.
   private static func chainLink(_ file: PageFile, _ path: String) throws(StoreError) -> ChainLink {
     let map = try storeErrors { () throws(LMDBError) in try file.tableMap() }
     let engine = PageFileEngine(file, map)
@@ -99,7 +99,7 @@ extension BackupRun {
     return try ChainLink(session, format, path)
   }
 
-  /// Puts increments into a copy, one after the other.
+  /// Applies incremental backups to a copy, in order.
   private func put(
     _ increments: [IncrementFile], into copy: borrowing StoreCopy
   ) throws(StoreError) -> UInt64 {

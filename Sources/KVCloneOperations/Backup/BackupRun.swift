@@ -62,7 +62,7 @@ final class BackupRun: Sendable {
     }
   }
 
-  /// Runs a reading of a file. Errors may be caused by the cancellation, or by concurrent writes.
+  /// Reads a file with `body`. Its errors may be caused by the cancellation, or by concurrent writes.
   func reading<R>(_ file: PageFile, _ path: String, _ body: () throws(StoreError) -> R) throws(StoreError) -> R {
     do throws(StoreError) {
       return try body()

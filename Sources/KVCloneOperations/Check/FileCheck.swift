@@ -13,7 +13,7 @@ import KVCloneRecords
 enum FileCheck {
   /// Checks a store that is not open.
   static func check(_ path: String, _ options: CheckOptions) throws(StoreError) -> CheckReport {
-    // What one attempt was refused, the next one's report tells as well.
+    // The next attempt's report also contains what an earlier attempt could not read.
     let refusals = PageRefusals()
     var last: CheckPasses?
     for timeout: Duration? in [nil, .seconds(1), .seconds(5)] where last?.isFileSound != true {
@@ -25,7 +25,7 @@ enum FileCheck {
       last = passes
     }
     if let last, !last.isFileSound { throw last.error(path) }
-    // LMDB may have it: a reader keeps its pages as they are.
+    // A writer keeps replacing the state of the file. Opened through LMDB, a reader retains its pages.
     var opening = StoreOptions()
     opening.isReadOnly = true
     let store = try ObjectStore.open(at: path, options: opening)
@@ -33,7 +33,7 @@ enum FileCheck {
     return try StoreCheck(store).check(options, refusals)
   }
 
-  /// Everything that the file alone tells.
+  /// Checks everything that the file alone allows.
   static func check(_ file: PageFile, _ map: PageMap, _ options: CheckOptions, _ path: String)
     throws(StoreError) -> CheckReport
   {
@@ -60,7 +60,7 @@ enum FileCheck {
     return try check(file, map, run)
   }
 
-  /// Whether an error is for the report. What is no store of ours, and sound, is nothing to check.
+  /// Returns whether an error belongs in the report. A sound file that is not a store cannot be checked.
   private static func isDamage(_ error: StoreError, _ map: PageMap) -> Bool {
     error.kind == .corrupted || error.kind == .invalidStore && !map.findings.isEmpty
   }
@@ -69,7 +69,7 @@ enum FileCheck {
     let expected = TableCode.fixed + run.schema.rootCodes.map { TableCode.objects(rootCode: $0) }
     run.begin([], lost: LostKeys(map, expected: expected))
     run.take(map)
-    // Where not all pages were walked, the others may lead in circles.
+    // If not all pages were walked, the others may contain cycles.
     if run.isFull || map.isTruncated || file.meta == nil {
       return run.report(pageCount: map.pageCount, isTruncated: map.isTruncated)
     }
@@ -86,14 +86,14 @@ enum FileCheck {
 }
 
 extension PageFileEngine {
-  /// What a file says of itself.
+  /// Reads the format record of a file.
   func format(_ path: String) throws(StoreError) -> FormatRecord {
     guard let metadata = try openTables([.metadata], create: false).first else {
       throw StoreError(.invalidStore, "\(path) is not a store of this library")
     }
     let storage = StorageTransaction(try beginReading())
     guard let format = try Metadata.format(storage, metadata) else {
-      // Lost from a store of ours, if there is anything else that only such a store has.
+      // The record is missing from a store if other tables exist that only a store has.
       let kind: StoreError.Kind =
         try Metadata.counter(storage, metadata, MetadataKey.catalog) == 0 ? .invalidStore : .corrupted
       throw StoreError(kind, "\(path) is an LMDB file, but not a store of this library")
@@ -102,7 +102,7 @@ extension PageFileEngine {
     return format
   }
 
-  /// The schema that a file describes.
+  /// Returns the schema that a file describes.
   fileprivate func schema() throws(StoreError) -> Schema {
     let tables = try openTables([.metadata], create: false)
     let catalog = try StoreCatalog(StorageTransaction(try beginReading()), tables[0])
@@ -111,7 +111,7 @@ extension PageFileEngine {
 }
 
 extension Schema {
-  /// Of a store whose model cannot be read.
+  /// Returns the schema for a store with an unreadable model.
   static func unknown() throws(StoreError) -> Schema {
     try Schema(
       model: ManagedObjectModel(name: "", entities: []), codes: .empty, layouts: [],
@@ -120,6 +120,6 @@ extension Schema {
 }
 
 extension TableCode {
-  /// Tables that hold neither objects nor what belongs to them.
+  /// Tables without objects and their data.
   static let history: [TableCode] = [.changes, .preimages, .snapshots, .provenance, .operations, .redirects]
 }

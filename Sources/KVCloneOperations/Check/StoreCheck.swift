@@ -10,7 +10,7 @@ struct StoreCheck {
     self.store = store
   }
 
-  /// - Parameter refusals: what was refused before.
+  /// - Parameter refusals: the failed reads of earlier attempts.
   func check(_ options: CheckOptions, _ refusals: PageRefusals = PageRefusals()) throws(StoreError) -> CheckReport {
     guard let environment = store.engine.files?.environment else { return try checkThroughEngine(options) }
     let file = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment, refusals: refusals) }
@@ -18,7 +18,7 @@ struct StoreCheck {
       .report
   }
 
-  /// A run that knows what the open store does.
+  /// Creates a run with the state of the open store.
   private func run(_ options: CheckOptions) -> CheckRun {
     let run = CheckRun(schema: store.schema, options: options)
     run.expectedUUID = store.uuid
@@ -26,7 +26,7 @@ struct StoreCheck {
     return run
   }
 
-  /// Another engine's tables, which have no pages that we know of.
+  /// Checks the tables of another engine, whose pages are unknown.
   private func checkThroughEngine(_ options: CheckOptions) throws(StoreError) -> CheckReport {
     let run = run(options)
     var history: [StorageTable] = []

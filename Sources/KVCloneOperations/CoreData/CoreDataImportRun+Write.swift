@@ -17,9 +17,9 @@ extension CoreDataImportRun {
     _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?, isPlan: Bool = false
   ) throws -> CoreDataImportReport {
     let path = target ?? FileManager.default.temporaryDirectory.path + "/kvclone-import-\(UUID().uuidString)"
-    // Before the long reading, and again when the copy begins.
+    // Checked before the long read, and again when the copy begins.
     try storeErrors { () throws(LMDBError) in try OutputPath.requireNew(path) }
-    // The task is that of the caller.
+    // Cancellation of the caller's task.
     let isCancelled: @Sendable () -> Bool = { cancellation?.isCancelled == true || Task.isCancelled }
     progress?(OperationProgress(phase: .opening, completed: 0, total: nil))
     let opened = try CoreDataImportSource(source, options, isCancelled)
@@ -76,7 +76,7 @@ extension CoreDataImportRun {
     }
   }
 
-  /// Notes what an object has that is kept in files or as a blob.
+  /// Counts the values of an object that are in files or become blobs.
   func count(_ row: CoreDataRow, _ scan: SQLiteScan) throws {
     for case let value? in row.values.values {
       switch value {
@@ -148,9 +148,9 @@ extension CoreDataImportRun {
     }
   }
 
-  /// An error that is the row's fault, with its name; a full disk and the like stay what they are.
+  /// Converts an error that the row causes to one with its name; a full disk and similar errors stay unchanged.
   ///
-  /// - Parameter property: whose value was read.
+  /// - Parameter property: the property that was read.
   private static func named(_ error: any Error, _ row: CoreDataRow, _ property: String?) -> any Error {
     if let error = error as? TransferError {
       return CoreDataImportError(
@@ -167,7 +167,7 @@ extension CoreDataImportRun {
       kindName: error.kindName)
   }
 
-  /// Makes an object that had its id before; ids of one root entity come in ascending order. No hook is called.
+  /// Inserts an object under its previous id; ids of one root entity come in ascending order. Calls no hooks.
   private func restore(_ row: CoreDataRow, _ transaction: inout WriteTransaction) throws(StoreError) -> ObjectID {
     try transaction.changeObjects(settles: false) { (session) throws(StoreError) in
       let compiled = try session.schema.entity(row.entity.name)
@@ -176,7 +176,7 @@ extension CoreDataImportRun {
     }
   }
 
-  /// Has new objects get serials above one that was given out before.
+  /// Raises the serials of new objects above the highest that was allocated before.
   private func raiseSerials(
     of entity: String, above serial: UInt64, _ transaction: inout WriteTransaction
   ) throws(StoreError) {

@@ -12,7 +12,7 @@ extension SalvageRun {
   func salvage(_ path: String, to target: String) throws(StoreError) -> SalvageReport {
     try steps.check()
     let file = try SalvageSource.open(path, self)
-    // Before the long reading, and again when it is over.
+    // Checked before the long read, and again after it.
     let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: target, copyOnWrite: .offUnlessMirrored) }
     do throws(StoreError) {
       try fill(copy, from: try SalvageSource(path, file, self))
@@ -43,7 +43,7 @@ extension SalvageRun {
     try first.finish()
     _ = try engine.openTables(catalog.tableCodes, create: true)
     let tables = try SchemaTables.open(engine, metadata, catalog)
-    // Derived attributes are computed when all is there that they are made of.
+    // Derived attributes are computed after all of their sources exist.
     let plain = try Schema(catalog, tables: tables, maintainsDerived: false)
     let writer = try SalvageWriter(engine, steps)
     let lost = source.lost(catalog.tableCodes)
@@ -52,10 +52,10 @@ extension SalvageRun {
     let format = try Metadata.format(StorageTransaction(try engine.beginRead()), metadata)
     let stored = try Metadata.counter(
       StorageTransaction(try engine.beginRead()), metadata, MetadataKey.commitCounter)
-    // A damaged meta page may have been that of a later commit.
+    // A corrupted meta page may have been that of a later commit.
     let isUncertain =
       description.isUncertain || report.lossCounts[.state] != nil || !source.file.metaFindings.isEmpty
-    // Commits that nothing tells of any more may be known to others.
+    // Later commits may have been seen elsewhere, even if the file has no trace of them.
     let commit = max(stored, lastCommit) + (isUncertain ? 1 << 10 : 1)
     func mend(_ schema: Schema) -> SalvageMend {
       SalvageMend(

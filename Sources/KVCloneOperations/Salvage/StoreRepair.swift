@@ -38,9 +38,9 @@ struct StoreRepair {
     return RepairReport(before: before, after: after, indexEntryCount: done.entries, commit: done.commit)
   }
 
-  /// Refuses a store that is damaged in what objects are made of.
+  /// Rejects a store with corruption in other data than derived data.
   ///
-  /// - Throws: `damaged`, with the first damage that stands in the way.
+  /// - Throws: `corrupted`, with the first issue that prevents the repair.
   private static func requireRepairable(_ report: CheckReport, _ path: String) throws(StoreError) {
     let primary = report.issues.filter { !$0.isDerived }
     guard let first = primary.first else { return }
@@ -59,7 +59,7 @@ struct StoreRepair {
 
   private func repair(_ parts: RepairParts) throws(StoreError) -> (entries: Int, commit: UInt64) {
     let schema = store.schema
-    // Without what saves previous states: a snapshot shows what is repaired as it is now, unless it changed since.
+    // Without recording preimages: a snapshot shows the repaired data in its current form, unless it changed since.
     let storage = StorageTransaction(try store.engine.beginWrite(label: "repair", timeout: store.options.busyTimeout))
     guard try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata) else {
       throw StoreError(
@@ -69,7 +69,7 @@ struct StoreRepair {
     let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter) + 1
     let context = StoreContext(uuid: store.uuid, serialFloor: store.context.serialFloor, engine: store.engine)
     var session = context.session(storage, schema, commit: commit)
-    // Somebody may have made one since it was looked at.
+    // A snapshot may have been created since the check.
     try parts.requirePossible(session, store.path)
     var entries = 0
     try DerivedDataRepair.own(&session) { (repair) throws(StoreError) in
@@ -81,7 +81,7 @@ struct StoreRepair {
       if parts.blobs { try repair.repairBlobs(removesPieces: parts.orphanBlobs) }
     }
     if parts.derived {
-      // These do change objects.
+      // Unlike the other parts, these change objects.
       try session.storage.record(schema, commit: commit)
       try HistoryWriter.begin(author: store.options.author, in: &session)
       try DerivedRefresh.noteAll(includesTimes: false, in: &session)
@@ -95,7 +95,7 @@ struct StoreRepair {
   }
 }
 
-/// What there is to make anew.
+/// The derived data to rebuild.
 private struct RepairParts {
   var referrers = false
   var indexes = false
@@ -103,7 +103,7 @@ private struct RepairParts {
   var orphanBlobs = false
   var derived = false
 
-  /// Refuses what snapshots would show otherwise.
+  /// Rejects a repair that would change what snapshots show.
   func requirePossible(_ session: borrowing Session, _ path: String) throws(StoreError) {
     guard referrers || orphanBlobs, try session.storage.entryCount(session.schema.tables.snapshots) > 0 else { return }
     throw StoreError(

@@ -8,13 +8,13 @@ package import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
 
-/// Who uses a store that this process has not open.
+/// The readers and the writer of a store that this process has not opened.
 package struct ReaderListing: Sendable {
-  /// Those that are there when the stale ones were cleared, if that was asked for.
+  /// The remaining readers after stale ones were cleared, if that was requested.
   package let readers: [ActiveReader]
-  /// How many places were cleared.
+  /// The number of cleared reader slots.
   package let clearedCount: Int
-  /// Who writes.
+  /// The holder of the write lock.
   package let writer: WriteLockHolder?
 
   /// Lists the readers of a store. No reader slot needs to be free.
@@ -36,13 +36,13 @@ package struct ReaderListing: Sendable {
       let store = try StoreOpening.assemble(engine, path: path, model: nil, options: options)
       self.readers = try Self.describe(readers, store)
     } catch {
-      // Who has all the places is what one wants to know then.
+      // If all reader slots are in use, the list is needed most.
       guard error.kind == .readersFull else { throw error }
       self.readers = readers.map { ActiveReader($0, age: $0.age) }
     }
   }
 
-  /// The readers of an open store.
+  /// Returns the readers of an open store.
   static func readers(of store: ObjectStore) throws(StoreError) -> [ActiveReader] {
     let pinned = PinnedSnapshots.of(store)
     if !pinned.isForked { pinned.endExpired() }
@@ -50,15 +50,15 @@ package struct ReaderListing: Sendable {
     return try describe(readers, store)
   }
 
-  /// Adds what the history tells.
+  /// Adds information from the history.
   private static func describe(_ readers: [StorageReader], _ store: ObjectStore) throws(StoreError) -> [ActiveReader] {
     let agesByLag = try leastAges(Set(readers.lazy.filter { $0.age == nil && $0.lag > 0 }.map(\.lag)), store)
     return readers.map { ActiveReader($0, age: $0.age ?? agesByLag[$0.lag]) }
   }
 
-  /// How long ago the first commit was that a reader does not see that is so far behind.
+  /// Returns, by lag, the age of the oldest commit that a reader with that lag does not see.
   ///
-  /// Each commit of LMDB's is one of the store's: tables are made with the store, and opening them commits nothing.
+  /// Each commit of LMDB is one of the store: tables are created with the store, and opening them commits nothing.
   private static func leastAges(_ lags: Set<UInt64>, _ store: ObjectStore) throws(StoreError) -> [UInt64: Duration] {
     if lags.isEmpty { return [:] }
     let session: Session
@@ -78,7 +78,7 @@ package struct ReaderListing: Sendable {
     return ages
   }
 
-  /// Of an engine that knows of no readers: what is pinned.
+  /// Returns the pinned snapshots, for an engine without a list of readers.
   private static func pinnedReaders(_ store: ObjectStore) throws(StoreError) -> [ActiveReader] {
     let readers = PinnedSnapshots.of(store).alive
     if readers.isEmpty { return [] }

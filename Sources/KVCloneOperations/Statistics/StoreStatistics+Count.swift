@@ -5,7 +5,7 @@ import KVCloneRecords
 extension StoreStatistics {
   /// Reads the counters of a store.
   init(of store: ObjectStore) throws(StoreError) {
-    // Before a reader of our own is one of them.
+    // Before this call's own reader is one of them.
     let readers = try ReaderListing.readers(of: store)
     let session = try store.readSession()
     let schema = store.schema
@@ -32,7 +32,7 @@ extension StoreInfo {
   init(of store: ObjectStore) throws(StoreError) {
     let session = try store.readSession()
     let counts = try ObjectCounts(session, usingTableSizes: false)
-    // The first snapshot, index or migration raises it, in another process too.
+    // The first snapshot, index or migration raises it, in other processes too.
     let format = try Metadata.format(session.storage, store.schema.tables.metadata)
     self.init(
       uuid: store.uuid, formatVersion: Int(format?.version ?? store.formatVersion), modelName: store.model.name,
@@ -44,7 +44,7 @@ extension StoreInfo {
 }
 
 extension Schema {
-  /// Tables by the names that people know.
+  /// Returns the statistics of tables by their documented names.
   func statistics(of tables: [(code: TableCode, sizes: TreeSizes)], own: [TreeSizes]) -> [TableStatistics] {
     var found: [TableStatistics] = []
     for (code, sizes) in tables {
@@ -56,7 +56,7 @@ extension Schema {
     return found
   }
 
-  /// What a table is called: by its root entity, where it has objects.
+  /// Returns the name of a table: that of its root entity, if it contains objects.
   func tableName(_ code: TableCode) -> String {
     guard let root = code.rootCode else { return code.name ?? "table \(code.rawValue)" }
     return entity(code: root)?.name ?? "removed entity \(root)"
@@ -65,9 +65,9 @@ extension Schema {
 
 extension StoreStatistics.FreePages {
   /// - Parameters:
-  ///   - freed: by the commit that freed them, how many pages.
-  ///   - last: the last commit, by the engine's own count.
-  ///   - oldestLag: how far the oldest reader is behind; nil where there is none.
+  ///   - freed: the numbers of freed pages, by the commit that freed them.
+  ///   - last: the last commit, in the engine's own count.
+  ///   - oldestLag: the lag of the oldest reader in commits; nil without readers.
   init(_ freed: [(state: UInt64, pages: UInt64)], last: UInt64, oldestLag: UInt64?) {
     // As in `RetainedPages.count`.
     let oldest = last > oldestLag ?? 0 ? last - (oldestLag ?? 0) : 0

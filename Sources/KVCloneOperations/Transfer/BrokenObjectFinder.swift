@@ -2,15 +2,16 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Finds the new objects of a transaction that violate rules of the model, and those that do so without them.
+/// Finds the new objects of a transaction that violate rules of the model, including violations that result from
+/// removing others.
 ///
-/// It deletes each object that it finds, because its partners may then lack a link. A transaction in which it finds any
-/// cannot be committed: links to the objects may have changed others of before.
+/// It deletes each object that it finds, because its partners may then lack a link. A transaction with such objects
+/// cannot be committed: links to them may have changed existing objects.
 struct BrokenObjectFinder: ~Copyable, SessionOwner {
   /// The violation for which an object was found.
   struct Reason {
     let issue: ValidationIssue
-    /// Whether the issue is that of another object, which was there before and would violate the rule.
+    /// Whether the issue is that of another object, which existed before and would violate the rule.
     let isOfOther: Bool
   }
 
@@ -19,7 +20,7 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
   private(set) var reasons: [ObjectID: Reason] = [:]
   /// The maximum number of ``reasons``.
   var reasonLimit = 0
-  /// New objects that had the values of another one under a uniqueness constraint when they were validated.
+  /// New objects that violated a uniqueness constraint when they were validated.
   private var duplicates = ObjectSet()
   /// New objects that had too many members when they were validated.
   private var crowded = ObjectSet()
@@ -30,10 +31,10 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
 
   consuming func finish() -> Session { session }
 
-  /// Finds the objects: those with broken values or without required links, until the rest has none; then those that are
-  /// equal to an earlier one under a uniqueness constraint; then those with too many members. In this order, because
-  /// the later violations may vanish with an object that is found before. If there are none, those that make an object
-  /// of before break a rule.
+  /// Finds the objects in three steps: those with invalid values or without required links, until no others remain;
+  /// then those equal to an earlier one under a uniqueness constraint; then those with too many members. In this order,
+  /// removing an object can also resolve a later violation. If there are none, finds those that make an existing object
+  /// violate a rule.
   mutating func find() throws {
     try DerivedRefresh.refreshAll(in: &session)
     var candidates = session.changes.inserted
@@ -50,7 +51,7 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
     reasons[id] = Reason(issue: issue, isOfOther: isOfOther)
   }
 
-  /// Removes objects whose violation stays whatever else is removed, and then those that lack them.
+  /// Removes objects with a violation that no other removal resolves, and then those that lack links to them.
   private mutating func removeBroken(_ candidates: ObjectSet) throws(StoreError) {
     var candidates = candidates
     while !candidates.isEmpty {
@@ -76,7 +77,7 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
     }
   }
 
-  /// Removes, in the order of their ids, objects that are equal to one with a lesser id.
+  /// Removes, in the order of their ids, objects that are equal to one with a lower id.
   ///
   /// - Returns: new objects that lost links.
   private mutating func removeDuplicates() throws(StoreError) -> ObjectSet {
@@ -88,7 +89,7 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
       next = candidates.first(from: ObjectID(rawValue: id.rawValue + 1))
       guard session.changes.inserted.contains(id) else { continue }
       var conflict: ValidationIssue?
-      // The one that an issue names is the first of all that are equal.
+      // An issue names the first of all equal objects.
       try ObjectValidation.validate(ObjectSet([id]), in: session) { id, issues in
         conflict = issues.first { issue in
           issue.kind == .uniquenessConflict && Self.serial(issue.other ?? "") < id.serial
@@ -130,7 +131,7 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
     }
   }
 
-  /// Deletes objects whatever their delete rules are.
+  /// Deletes objects regardless of their delete rules.
   ///
   /// - Returns: new objects that lost links to them, or whose derived attributes changed.
   private mutating func remove(_ objects: ObjectSet) throws(StoreError) -> ObjectSet {
@@ -144,12 +145,12 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
   }
 }
 
-// MARK: - Objects of before
+// MARK: - Existing objects
 
 extension BrokenObjectFinder {
-  /// Finds the new objects whose links make an object of before break a rule.
+  /// Finds the new objects with links that make an existing object violate a rule.
   ///
-  /// - Throws: ``ValidationError`` if there are none, but such an object breaks a rule.
+  /// - Throws: ``ValidationError`` if there are none, but such an object violates a rule.
   private mutating func findCulprits() throws {
     let updated = session.changes.updated
     if updated.isEmpty { return }
@@ -173,7 +174,7 @@ extension BrokenObjectFinder {
       let surplus = try session.members(id, relationship).count - relationship.description.maxCount
       return try newPartners(of: id, [relationship]).sorted().suffix(surplus)
     }
-    // It lost members to new objects, because they have one partner at a time.
+    // It lost members to new objects, because each of them has only one partner.
     let before = try ConstraintConflicts.stateBefore(in: session)
     guard relationship.hasInverse, try before.exists(id) else { return [] }
     var found: [ObjectID] = []

@@ -2,7 +2,7 @@ import KVClone
 import KVCloneCore
 import KVCloneModel
 
-/// One dump and what it has written.
+/// The state of one dump, and its written objects.
 struct DumpRun {
   private var writer: ObjectLineWriter
   private let options: DumpOptions
@@ -41,7 +41,7 @@ struct DumpRun {
     return run.result
   }
 
-  /// Concrete entities below the named ones, sorted by name.
+  /// Returns the concrete entities among the named ones and their descendants, sorted by name.
   private static func concreteEntities(of model: ManagedObjectModel, _ names: [String]) -> [String] {
     let all = model.entities.filter { entity in
       !entity.isAbstract && (names.isEmpty || names.contains { model.entity(entity.name, isKindOf: $0) })

@@ -10,7 +10,7 @@ package import KVCloneCore
 package struct LoadRun {
   private let store: ObjectStore
   private let session: LoadSession
-  /// Where files without a name are created. They share the disk with the store, which may have been moved since it was
+  /// The directory for unnamed temporary files: on the disk of the store, which may have been moved since it was
   /// opened.
   private let directory: String
 
@@ -36,7 +36,7 @@ package struct LoadRun {
         session.options.commitObserver?(.failed)
         throw session.transferError(error)
       }
-      // An empty text is still a load: a store that may not be written refuses it.
+      // An empty text is still a load: a read-only store rejects it.
       if lines == 0, !isFirst { return session.result }
       isFirst = false
       if try !loadBatch(from: spool) { return session.result }
@@ -52,8 +52,8 @@ package struct LoadRun {
     return try file.isRegular ? run.loadRegularFile(from: file.next) : run.load(from: file.next)
   }
 
-  /// Loads a file from asynchronous code, when the turn of this write comes. Anything but a regular file is spooled
-  /// whole before that, so that other asynchronous writes do not wait for it.
+  /// Loads a file from asynchronous code, in the order of the writer queue. Anything but a regular file is spooled
+  /// completely before that, so that other asynchronous writes do not wait for it.
   package static func loadInTurn(
     contentsOf path: String, _ options: LoadOptions, into store: ObjectStore
   ) async throws -> LoadResult {
@@ -82,7 +82,7 @@ package struct LoadRun {
     return spool
   }
 
-  /// Loads the bytes of a regular file. They are read while the write lock is held, and not spooled unless lines may
+  /// Loads the bytes of a regular file. They are read while the write lock is held, and are only spooled if lines may
   /// have to be read again.
   package func loadRegularFile(from source: (inout [UInt8]) throws -> Bool) throws -> LoadResult {
     if session.options.skipsBroken { return try load(from: source) }
@@ -104,7 +104,7 @@ package struct LoadRun {
     }
   }
 
-  /// Loads one batch in a transaction; false when that was the last one.
+  /// Loads one batch in a transaction; returns false after the last batch.
   private func loadBatch(_ body: (inout WriteTransaction) throws -> Bool) throws -> Bool {
     let observer = session.options.commitObserver
     let hasMore: Bool

@@ -14,7 +14,7 @@ extension LoadSession {
     }
     let brokenCount = skipped.brokenCount
     let union = try agreedLinks(pair, statements)
-    // What the lines say is not what will be linked.
+    // The batch is loaded again without broken lines, so its links are not final.
     if skipped.brokenCount > brokenCount { return }
     for (side, isSwapped) in [(0, false), (1, true)] where !pair.sides[side].description.isToMany {
       try checkToOne(pair, side, isSwapped ? try union.swapped(in: space) : union, statements, transaction)

@@ -3,10 +3,10 @@ import KVCloneCore
 import KVCloneLMDB
 import KVCloneModel
 
-/// One load: reads lines, inserts objects, and links them when a batch is complete.
+/// The state of one load: reads lines, inserts objects, and links them at the end of a batch.
 ///
-/// Links wait until then because they may point forwards. What is kept per object is a number and a few words, in scratch
-/// space, so that memory stays flat.
+/// Links are deferred because they may point forwards. For each object, a number and a few words are kept in scratch
+/// space, so memory stays flat.
 final class LoadSession {
   let schema: LoadSchema
   let options: LoadOptions
@@ -14,40 +14,40 @@ final class LoadSession {
   var reader = LineReader()
   /// The line being read, from 1.
   private var lineNumber = 0
-  /// What is kept of the file is there.
+  /// The scratch space for data that is kept of the file.
   let space: ScratchSpace
   var labels: LoadLabels
   private var blobs: LoadBlobs
   /// By pair, then side.
   var links: [[LoadLinks]]
   var result = LoadResult()
-  /// Numbers of objects of the store, by the name that lines have given them.
+  /// Numbers of the store's objects, by their names in lines.
   private var storedNumbers: [StoredName: UInt32] = [:]
   private static let storedNumberLimit = 1 << 16
-  /// Labels with numbers below this one were named by earlier batches.
+  /// Labels with numbers below this one occurred in earlier batches.
   private(set) var batchStart: UInt32 = 0
   /// The first line of the batch.
   private(set) var batchFirstLine = 1
-  /// How the batch began, to load it again.
+  /// The state of the reader at the start of the batch, to load it again.
   private var batchReader = LineReader()
   private var committedCounts: [String: Int] = [:]
-  /// Objects that earlier batches have committed.
+  /// The number of objects that earlier batches have committed.
   var committedCount = 0
   private var isInBatch = false
-  /// With ``LoadOptions/skipsBroken``, what is left out.
+  /// The skipped lines and links, with ``LoadOptions/skipsBroken``.
   var skipped: SkippedLines
-  /// Whether a line of this or an earlier batch may have referred to an id that no line had.
+  /// Whether a line of this or an earlier batch may have referred to an id without a line.
   var mayHaveDanglingLinks = false
-  /// By entity, as far as the batch has its objects.
+  /// By entity; nil until the batch has an object of it.
   private var compiled: [CompiledEntity?] = []
-  /// The line being read and its object, for errors that know neither.
+  /// The object of the line being read, for errors that contain neither.
   private(set) var currentObject: String?
 
-  /// What a line says about a relationship, in numbers of labels.
+  /// The statement of a line about a relationship, in numbers of labels.
   private struct Statement {
     let relationship: LoadRelationship
     let targets: [UInt32]
-    /// Whether the links are made with the object.
+    /// Whether the links are created together with the object.
     let isLinkedAtOnce: Bool
   }
 
@@ -56,7 +56,7 @@ final class LoadSession {
     let serial: UInt64
   }
 
-  /// - Parameter directory: where scratch space is made when there are many lines.
+  /// - Parameter directory: the directory for scratch space, which many lines need.
   init(model: ManagedObjectModel, modelHash: String, options: LoadOptions, directory: String) {
     let schema = LoadSchema(model)
     let space = ScratchSpace(directory: directory)
@@ -67,11 +67,11 @@ final class LoadSession {
     labels = LoadLabels(in: space)
     blobs = LoadBlobs(in: space)
     skipped = SkippedLines(limit: options.skippedLimit)
-    // Each with arrays of its own.
+    // Each has arrays of its own.
     links = schema.pairs.map { $0.sides.map { _ in LoadLinks(in: space) } }
   }
 
-  /// Inserts and links the lines of one batch that was spooled; false when that was the last one.
+  /// Inserts and links the lines of one spooled batch; returns false after the last batch.
   func loadSpooled(_ transaction: inout WriteTransaction, from spool: LoadSpool) throws -> Bool {
     reader.resume()
     return try ParsedLines.read(&reader, from: { buffer in try spool.read(into: &buffer) }, parser) { lines in
@@ -79,7 +79,7 @@ final class LoadSession {
     }
   }
 
-  /// Inserts and links the lines of one batch; false when that was the last one.
+  /// Inserts and links the lines of one batch; returns false after the last batch.
   func loadBatch(_ transaction: inout WriteTransaction, from source: ParsedLines) throws -> Bool {
     if isInBatch {
       throw TransferError(
@@ -116,7 +116,7 @@ final class LoadSession {
     return hasMore
   }
 
-  /// The batch is committed.
+  /// Completes a batch after its commit.
   func endBatch() {
     isInBatch = false
     committedCount = result.objectCount
@@ -130,7 +130,7 @@ final class LoadSession {
     }
   }
 
-  /// Forgets what the transaction did that loaded the batch, which was rolled back, except for the lines to skip.
+  /// Discards the state of the batch's transaction, which was rolled back, except for the lines to skip.
   func restartBatch() {
     isInBatch = false
     reader = batchReader
@@ -152,7 +152,7 @@ final class LoadSession {
     mayHaveDanglingLinks = true
   }
 
-  /// Whether a line of this batch has become the object.
+  /// Returns whether a line of this batch has created the object.
   func isOfBatch(_ number: UInt32) -> Bool {
     !labels.isStored(number) && labels.isDefined(number)
       && labels.lines[Int(number)] >= UInt32(clamping: batchFirstLine)
@@ -172,20 +172,20 @@ final class LoadSession {
       : "no line has this id"
   }
 
-  /// The id as the file writes it.
+  /// Returns the id in the notation of the file.
   func label(_ number: UInt32) -> String {
     let entity = labels.entities[Int(number)]
     return entity == LoadLabels.stored
       ? "@\(labels.ids[Int(number)])" : "\(schema.entities[Int(entity)].name)/\(labels.serials[Int(number)])"
   }
 
-  /// An error of the store or the model as one of the load, with the line and the file's own id.
+  /// Converts an error of the store or the model to one of the load, with the line and the file's own id.
   func transferError(_ error: any Error) -> any Error {
     if let error = error as? TransferError {
       return error.completed(line: nil, object: nil, committedCount: committedCount)
     }
     if let error = error as? ValidationError, let refusal = refusal(error) { return refusal }
-    // Without a line it is no fault of the data: a lock, a disk. Such an error keeps its type.
+    // An error without a line is not caused by the data, but by a lock or a disk. It keeps its type.
     guard let error = error as? any KVCloneError, let currentObject else { return error }
     return TransferError(
       .rejected, error.message, line: lineNumber, entity: error.entity, property: error.property,
@@ -193,10 +193,10 @@ final class LoadSession {
     ).completed(line: nil, object: nil, committedCount: committedCount)
   }
 
-  /// What the commit refused, as the fault of a line: the first one, but of two equal values the later.
+  /// Attributes a rejected commit to a line: that of the first issue, but of two equal values, the later line.
   private func refusal(_ error: ValidationError) -> TransferError? {
     var places: [(number: Int, issue: ValidationIssue)] = []
-    // Finding an object's line is a search, and nobody reads the thousandth issue.
+    // Finding an object's line is a search, and further issues add little.
     for issue in error.issues.prefix(100) {
       guard let name = LoadName(issue.object[...]), let entity = schema.entityIndex(name.entity),
         let number = labels.number(of: name.serial, entity: UInt16(entity))
@@ -219,9 +219,9 @@ final class LoadSession {
     ).completed(line: nil, object: nil, committedCount: committedCount)
   }
 
-  /// A message with the file's ids: the store's names of objects that will not be are of no use to anybody.
+  /// Replaces the store's names of objects in a message by the file's ids, because the objects will not exist.
   func labelled(_ message: String, _ objects: [(name: String, number: UInt32)]) -> String {
-    // Marks first: a label may look like a name.
+    // Placeholders first: a label may look like a name.
     var message = message
     for (index, object) in objects.enumerated() {
       message = message.replacingOccurrences(of: "\(object.name) ", with: "\u{0}\(index) ")
@@ -249,7 +249,7 @@ extension LoadSession {
       entity: schema.entities[object.entity].index, serial: object.serial, line: lineNumber)
   }
 
-  /// Loads the object of a line; with ``LoadOptions/skipsBroken``, unless that is broken by itself.
+  /// Loads the object of a line; with ``LoadOptions/skipsBroken``, skips it if the line itself is broken.
   private func loadUnlessBroken(_ object: ParsedObject, _ transaction: inout WriteTransaction) throws {
     let number = try labelNumber(of: object)
     let line = UInt32(clamping: lineNumber)
@@ -276,7 +276,7 @@ extension LoadSession {
     }
   }
 
-  /// An error that is a line's fault; nil for one of the store, of the disk or of a limit.
+  /// Returns an error that the line causes; nil for one of the store, of the disk or of a limit.
   private func lineError(_ error: any Error) -> TransferError? {
     if let error = error as? TransferError {
       if error.line != nil { return error }
@@ -289,7 +289,7 @@ extension LoadSession {
     case .objectNotFound, .invalidObjectName, .unknownEntity, .abstractEntity, .unknownProperty, .wrongType,
       .outOfRange, .wrongDestination:
       break
-    // A record that is too large; limits of the store have no object.
+    // A record that is too large; errors for limits of the store have no object.
     case .limitExceeded where error.object != nil: break
     default: return nil
     }
@@ -379,8 +379,8 @@ extension LoadSession {
     return found
   }
 
-  /// Opens the files of a line that are no blobs yet. With ``LoadOptions/skipsBroken``, it is done before the object is
-  /// inserted: a missing file is then no change to be undone.
+  /// Opens the files of a line that are not blobs yet. With ``LoadOptions/skipsBroken``, they are opened before the
+  /// object is inserted, so that a missing file leaves no change to undo.
   private func openFiles(of object: ParsedObject) throws -> [TransferFiles.OpenFile?] {
     try object.files.map { file in
       if let place = try blobs.place(of: file.file, line: lineNumber), blobs.serial(at: place) != nil { return nil }
@@ -388,13 +388,14 @@ extension LoadSession {
     }
   }
 
-  /// More targets than this are linked at the end of the batch: finding one that occurs twice takes the square of them.
+  /// The maximum number of targets to link at once; above it, they are linked at the end of the batch, because finding
+  /// repetitions takes quadratic time.
   private static let atOnceLimit = 32
 
-  /// Whether the links of a new object can be made with it.
+  /// Returns whether the links of a new object can be created together with it.
   ///
-  /// Then all targets exist, and no line can say anything else about these links: lines of targets that come later would
-  /// contradict this one, and that is found at the end of the batch.
+  /// All targets must exist, and no later line may be able to state these links: lines of targets that come later could
+  /// contradict this one, which is detected at the end of the batch.
   private func canLinkAtOnce(_ relationship: LoadRelationship, _ targets: [UInt32]) -> Bool {
     let pair = schema.pairs[relationship.pair]
     guard !targets.isEmpty, targets.count <= Self.atOnceLimit, pair.sides.count == 2 else { return false }
@@ -409,7 +410,7 @@ extension LoadSession {
     return true
   }
 
-  /// The number of a target. Objects of the store are looked up.
+  /// Returns the number of a target. Looks up objects of the store.
   private func number(
     of target: ParsedObject.Target, _ object: ParsedObject, _ relationship: LoadRelationship,
     _ transaction: borrowing WriteTransaction
@@ -441,7 +442,7 @@ extension LoadSession {
       property: property)
   }
 
-  /// Sets an attribute to the bytes of a file, or to the blob that the file has become already.
+  /// Sets an attribute to the bytes of a file, or to the blob that was already created from the file.
   ///
   /// - Parameter open: the file, if it is open.
   private func load(
@@ -450,7 +451,7 @@ extension LoadSession {
   ) throws {
     let place = try blobs.place(of: file.file, line: lineNumber)
     if let place, let serial = blobs.serial(at: place) {
-      // In the meantime others may have deleted the object that had it.
+      // The object with the blob may have been deleted since.
       let isShared = try transaction.changeObjects { (session) throws(StoreError) in
         try BlobAssignment.setBlob(id, file.path, serial: serial, byteCount: file.size, in: &session)
       }

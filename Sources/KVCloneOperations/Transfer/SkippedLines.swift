@@ -2,22 +2,22 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Rolls back the transaction of a batch, to load it again without the lines that are skipped.
+/// Rolls back the transaction of a batch, to load it again without the skipped lines.
 struct LoadRestart: Error {}
 
-/// The lines and links that a load leaves out with ``LoadOptions/skipsBroken``.
+/// The lines and links that a load skips with ``LoadOptions/skipsBroken``.
 struct SkippedLines {
   private let limit: Int
-  /// Numbers of the ids of skipped lines, of earlier batches, too.
+  /// Numbers of the ids of skipped lines, including those of earlier batches.
   private let numbers = SerialSet()
-  /// Why a line of this batch is skipped, by number, for the first ones that were found.
+  /// The reasons for skipping lines of this batch, by number, for the first ones found.
   private var errors: [UInt32: TransferError] = [:]
-  /// The number of lines that were inserted before they turned out to be broken.
+  /// The number of lines that were inserted before they were found to be broken.
   private(set) var brokenCount = 0
   private var restartCount = 0
-  /// Whether a failure that leaves a part of an object behind has to be expected.
+  /// Whether a failure may leave a part of an object behind.
   var needsSavepoints = false
-  /// What the present transaction leaves out.
+  /// The lines and links that the current transaction skips.
   private var found: [LoadSkipped] = []
   private var lineCount = 0
   private var linkCount = 0
@@ -26,36 +26,36 @@ struct SkippedLines {
 
   func contains(_ number: UInt32) -> Bool { numbers.contains(UInt64(number)) }
 
-  /// Whether the present transaction has inserted such lines.
+  /// Whether the current transaction has inserted skipped lines.
   var needsRestart: Bool { brokenCount > restartCount }
 
   /// Skips a line from now on.
   ///
-  /// - Parameter isLoaded: whether the present transaction has inserted its object.
+  /// - Parameter isLoaded: whether the current transaction has inserted its object.
   mutating func insert(_ number: UInt32, _ error: @autoclosure () -> TransferError?, isLoaded: Bool) {
     guard numbers.insert(UInt64(number)) else { return }
     if isLoaded { brokenCount += 1 }
     if errors.count < limit, let error = error() { errors[number] = error }
   }
 
-  /// Says why a line is skipped.
+  /// Records the reason for skipping a line.
   mutating func explain(_ number: UInt32, _ error: TransferError) {
     if errors.count < limit { errors[number] = error }
   }
 
-  /// Notes a line that was not inserted.
+  /// Records a line that was not inserted.
   mutating func noteLine(_ error: TransferError) {
     lineCount += 1
     note(error, isWholeObject: true)
   }
 
-  /// Notes a line that was not inserted because it is known to be broken.
+  /// Records a line that was not inserted because it is known to be broken.
   mutating func noteLine(_ number: UInt32) {
     lineCount += 1
     if let error = errors[number] { note(error, isWholeObject: true) }
   }
 
-  /// Notes a link that was left out of a line that was inserted.
+  /// Records a skipped link of an inserted line.
   mutating func noteLink(_ error: @autoclosure () -> TransferError) {
     linkCount += 1
     if found.count < limit { note(error(), isWholeObject: false) }
@@ -65,7 +65,7 @@ struct SkippedLines {
     if found.count < limit { found.append(LoadSkipped(error: error, isWholeObject: isWholeObject)) }
   }
 
-  /// Forgets what the transaction left out, which was rolled back.
+  /// Discards what the rolled-back transaction skipped.
   mutating func restartBatch() {
     found = []
     lineCount = 0
@@ -73,7 +73,7 @@ struct SkippedLines {
     restartCount = brokenCount
   }
 
-  /// Adds what the transaction left out to the result.
+  /// Adds what the transaction skipped to the result.
   mutating func endBatch(_ result: inout LoadResult) {
     result.skippedLineCount += lineCount
     result.skippedLinkCount += linkCount
@@ -87,14 +87,14 @@ struct SkippedLines {
 }
 
 extension LoadSession {
-  /// Throws the error of a line that was inserted. With ``LoadOptions/skipsBroken``, the batch is loaded again without
-  /// the line.
+  /// Throws the error of an inserted line. With ``LoadOptions/skipsBroken``, the batch is loaded again without the
+  /// line.
   func refuse(_ number: UInt32, _ error: @autoclosure () -> TransferError) throws {
     guard options.skipsBroken else { throw error() }
     skipped.insert(number, error(), isLoaded: true)
   }
 
-  /// Leaves out links to objects that no line has become.
+  /// Skips links to objects that no line has created.
   func dropDanglingLinks(hasMore: Bool) {
     if !mayHaveDanglingLinks, (Int(batchStart)..<labels.count).allSatisfy({ labels.isDefined(UInt32($0)) }) { return }
     mayHaveDanglingLinks = true
@@ -119,7 +119,7 @@ extension LoadSession {
       entity: schema.entities[Int(labels.entities[Int(owner)])].name, property: name, object: label(owner))
   }
 
-  /// Finds the lines whose objects violate rules of the model, which the commit would find too.
+  /// Finds the lines of objects that violate rules of the model, which the commit would also detect.
   ///
   /// - Throws: ``LoadRestart`` if there are any.
   func skipBrokenObjects(_ transaction: inout WriteTransaction) throws {
@@ -168,7 +168,7 @@ extension LoadSession {
 }
 
 extension BrokenObjectFinder.Reason {
-  /// The object with the same values, or that same one.
+  /// Returns the object with the same values, or the same object.
   fileprivate func other(of id: ObjectID) -> ObjectID {
     guard let other = issue.other, let serial = LoadName(other[...])?.serial else { return id }
     return ObjectID(rootCode: id.rootCode, serial: serial)

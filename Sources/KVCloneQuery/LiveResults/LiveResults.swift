@@ -60,7 +60,7 @@ public struct LiveResults: AsyncSequence, Sendable {
     /// Returns the results at first, then waits for the next difference.
     public mutating func next() async throws(StoreError) -> FetchedResultsChange? { try await next(isolation: nil) }
 
-    /// What has changed since the last look; nil where nothing has.
+    /// Returns the changes since the last call; nil if there are none.
     private mutating func look() throws(StoreError) -> FetchedResultsChange? {
       let session = try store.readSession()
       let token = try HistoryReader.currentToken(in: session)
@@ -86,17 +86,17 @@ public struct LiveResults: AsyncSequence, Sendable {
   }
 }
 
-/// What commits can have done to a request's results.
+/// The possible effects of commits on a request's results.
 private enum RequestTouch {
   case nothing
-  /// The results are the same, and these of them were written to.
+  /// The results are the same, and these objects among them were written.
   case objects(Set<ObjectID>)
-  /// The results have to be fetched again.
+  /// The results must be fetched again.
   case results
 }
 
 extension RequestTouch {
-  /// The ids of a request's results, and which of them were written to by later commits than `commit`.
+  /// Returns the ids of a request's results, and which of them were written by commits after `commit`.
   fileprivate static func results(of request: FetchRequest, changedAfter commit: UInt64, in session: borrowing Session)
     throws(StoreError)
     -> (ids: [ObjectID], updated: Set<ObjectID>)
@@ -112,8 +112,8 @@ extension RequestTouch {
     return (ids, updated)
   }
 
-  /// What the commits after a token can have done to the results of a request. When in doubt, they have to be fetched
-  /// again: where there is no history of the commits, too.
+  /// Returns the possible effect of the commits after a token on the results of a request. When in doubt, including
+  /// commits without history, the results must be fetched again.
   fileprivate static func touch(
     on request: FetchRequest, _ results: [ObjectID], after token: HistoryToken, in session: borrowing Session
   ) throws(StoreError) -> RequestTouch {

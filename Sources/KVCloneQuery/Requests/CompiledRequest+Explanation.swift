@@ -2,7 +2,7 @@ import KVCloneCore
 package import KVCloneModel
 
 enum RequestExplanation {
-  /// What is done for a request, a line for each step.
+  /// Returns the query plan of a request, one line per step.
   static func explain(_ request: FetchRequest, in session: borrowing Session) throws(StoreError) -> [String] {
     let answer = try RequestResolver.lookUp(request, in: session)
     let compiled = if let answer { answer.found } else { try FetchExecutor.compile(request, in: session) }
@@ -11,7 +11,7 @@ enum RequestExplanation {
       lookup: answer?.lookup)
   }
 
-  /// The same for a prepared request.
+  /// Returns the query plan of a prepared request.
   static func explain(_ prepared: PreparedRequest, _ values: QueryVariables, in session: borrowing Session)
     throws(StoreError) -> [String]
   {
@@ -29,11 +29,11 @@ enum RequestExplanation {
 }
 
 extension CompiledRequest {
-  /// What is done for the request, a line for each step.
+  /// Returns the query plan of the request, one line per step.
   ///
   /// - Parameters:
-  ///   - highest: how many objects the entity has at most.
-  ///   - lookup: what found the objects, where nothing was planned.
+  ///   - highest: the maximum number of the entity's objects.
+  ///   - lookup: the lookup that found the objects, if no access was planned.
   package func explanation(
     _ predicate: QueryPredicate?, _ sort: [QuerySortDescriptor], highest: Int, lookup: KeyLookup? = nil
   ) -> [String] {
@@ -111,7 +111,7 @@ extension CompiledRequest {
 }
 
 extension QuerySortDescriptor {
-  /// The options as they are written behind a key.
+  /// The options in the notation of predicate formats.
   fileprivate var shownOptions: String {
     let letters = (options.contains(.caseInsensitive) ? "c" : "") + (options.contains(.diacriticInsensitive) ? "d" : "")
     return (letters.isEmpty ? "" : "[\(letters)]") + (options.contains(.numeric) ? "[numeric]" : "")

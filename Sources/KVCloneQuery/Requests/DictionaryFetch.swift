@@ -2,13 +2,13 @@ package import KVCloneCore
 package import KVCloneModel
 import KVCloneRecords
 
-/// A request for dictionaries, made ready: which objects are looked at, and what is computed of each or of groups of them.
+/// A compiled request for dictionaries: the objects to read, and the values to compute of each object or group.
 struct CompiledDictionaries {
-  /// The objects. Of groups and of distinct dictionaries, all are looked at, whatever the limit.
+  /// The objects. For groups and distinct dictionaries, all objects are read, regardless of the limit.
   let objects: CompiledRequest
   let names: [String]
   let values: [QueryTerm]
-  /// nil: a dictionary for each object.
+  /// The grouping; nil for a dictionary per object.
   let grouping: QueryGrouping?
   let having: QueryCondition?
   /// The order of groups.
@@ -18,9 +18,10 @@ struct CompiledDictionaries {
   let limit: Int?
 }
 
-/// Answers fetch requests with values by name.
+/// Runs fetch requests that return values by name.
 enum DictionaryFetch {
-  /// - Throws: as `compile(_:)`; `invalidPredicate` also for a property that is neither grouped by nor in a function of the group.
+  /// - Throws: the errors of `compile(_:)`; `invalidPredicate` also for a property that is neither grouped by nor in a
+  ///   function of the group.
   static func compile(_ request: FetchRequest, in session: borrowing Session) throws(StoreError) -> CompiledDictionaries
   {
     let entity = try session.schema.entity(request.entityName)
@@ -63,7 +64,8 @@ enum DictionaryFetch {
 
   /// Calls `body` with each dictionary, in the order of the request, until it returns false.
   ///
-  /// Dictionaries of objects stream. Of groups, their values are in memory; of distinct ones, those that have come already.
+  /// Dictionaries of objects are streamed. The values of groups are in memory; for distinct dictionaries, those
+  /// returned so far.
   static func forEach(
     _ request: CompiledDictionaries, in session: borrowing Session,
     _ body: (FetchedDictionary) throws(StoreError) -> Bool
@@ -93,7 +95,7 @@ enum DictionaryFetch {
     _ body: (FetchedDictionary) throws(StoreError) -> Bool
   ) throws(StoreError) {
     let groups = try groups(request.objects, grouping, evaluator, in: session)
-    // Nothing of an object is asked for here, only places.
+    // Only positions are read here, no values of an object.
     var nobody = RecordBuffer()
     nobody.reset(request.objects.entity.layout)
     let id = ObjectID(rawValue: 0)
@@ -107,7 +109,7 @@ enum DictionaryFetch {
       }
       results.append((keys, try values(request, id, nobody.view, evaluator, in: session)))
     }
-    // Groups that no key tells apart come in the order of their first objects.
+    // Groups with equal sort keys keep the order of their first objects.
     let sorted = results.indices.sorted { left, right in
       for (place, order) in request.order.enumerated() {
         switch results[left].keys[place].sortOrder(against: results[right].keys[place]) {
@@ -122,7 +124,8 @@ enum DictionaryFetch {
     for index in sorted where try !window.pass(results[index].values, body) { return }
   }
 
-  /// The groups in the order of their first objects. Without anything to group by there is one, of no object even.
+  /// Returns the groups in the order of their first objects. Without grouping properties, there is exactly one group,
+  /// even without objects.
   private static func groups(
     _ objects: CompiledRequest, _ grouping: QueryGrouping, _ evaluator: QueryEvaluator, in session: borrowing Session
   ) throws(StoreError) -> [QueryGroup] {
@@ -146,7 +149,7 @@ enum DictionaryFetch {
   }
 }
 
-/// Lets pass what is distinct, beyond the offset and within the limit.
+/// A filter that passes distinct dictionaries, after the offset and within the limit.
 private struct ResultWindow {
   private let names: [String]
   private let isDistinct: Bool
@@ -156,7 +159,7 @@ private struct ResultWindow {
   private var seen: Set<[QueryConstant]> = []
   private var count = 0
 
-  /// - Parameter skips: whether offset and limit were not seen to already.
+  /// - Parameter skips: whether it applies offset and limit, because the fetch has not.
   init(_ request: CompiledDictionaries, skips: Bool) {
     names = request.names
     isDistinct = request.isDistinct
@@ -165,7 +168,7 @@ private struct ResultWindow {
     limit = request.limit
   }
 
-  /// Whether there may be more.
+  /// Returns whether more dictionaries may follow.
   mutating func pass(
     _ values: [QueryConstant], _ body: (FetchedDictionary) throws(StoreError) -> Bool
   ) throws(StoreError) -> Bool {
@@ -181,7 +184,7 @@ private struct ResultWindow {
 }
 
 extension CompiledEntity {
-  /// What a dictionary has when nobody says: every stored attribute and to-one relationship.
+  /// The default properties of a dictionary: every stored attribute and to-one relationship.
   fileprivate var fetchedByDefault: [ExpressionDescription] {
     attributeNames.filter { composites[$0] != nil || attributeIndex[$0].map { attributes[$0].field != nil } ?? false }
       .map { ExpressionDescription(keyPath: $0) }
@@ -190,7 +193,7 @@ extension CompiledEntity {
 }
 
 extension QueryExpression {
-  /// Whether a function of a group is in it, and so one dictionary stands for many objects: `max:(price)`, but not
+  /// Whether one dictionary represents many objects, because it contains an aggregate: `max:(price)`, but not
   /// `max:({price, cost})`.
   fileprivate var isOfGroup: Bool {
     switch self {
@@ -209,7 +212,7 @@ extension QueryExpression {
 }
 
 extension QueryConstant {
-  /// A value as a result has it: an attribute's in the attribute's own type.
+  /// Converts a value to that of a result: the value of an attribute has the attribute's own type.
   package init(_ value: QueryValue, _ term: QueryTerm) {
     var type: AttributeType?
     if case .attribute(_, let column) = term.node { type = column.type }

@@ -2,9 +2,9 @@ package import KVCloneCore
 package import KVCloneModel
 package import KVCloneRecords
 
-/// Answers fetch requests.
+/// Runs fetch requests.
 package enum FetchExecutor {
-  /// - Parameter isCount: results are counted only, so that their order does not matter.
+  /// - Parameter isCount: whether results are only counted, so their order does not matter.
   /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate`.
   package static func compile(
     _ request: FetchRequest, isCount: Bool = false, use: RequestPlanner.IndexUse = .whereCheaper,
@@ -17,14 +17,14 @@ package enum FetchExecutor {
     return try plan(try compiler.frame(of: request), condition, isCount: isCount, use: use, in: session)
   }
 
-  /// Chooses how objects are found for which a condition holds.
+  /// Plans the access to the objects that match a condition.
   static func plan(
     _ frame: RequestFrame, _ condition: QueryCondition?, isCount: Bool, use: RequestPlanner.IndexUse,
     in session: borrowing Session
   ) throws(StoreError) -> CompiledRequest {
     let entity = frame.entity
     var condition = condition
-    // Nothing is asked of the objects, so that they are counted without being read.
+    // No condition remains, so the objects are counted without being read.
     if case .constant(true)? = condition { condition = nil }
     let order = isCount ? [] : frame.order
     let planner = RequestPlanner(
@@ -37,7 +37,7 @@ package enum FetchExecutor {
       isSourceExact: choice.isExact, order: order)
   }
 
-  /// What requests for an entity's objects may use in the session's state.
+  /// Returns the indexes that requests for an entity's objects can use in the session's state.
   static func usableIndexes(of entity: CompiledEntity, in session: borrowing Session) throws(StoreError)
     -> [RequestIndex]
   {
@@ -64,7 +64,7 @@ package enum FetchExecutor {
     }
   }
 
-  /// How many results there are.
+  /// Returns the number of results.
   package static func count(_ request: CompiledRequest, in session: borrowing Session) throws(StoreError) -> Int {
     var count = 0
     if request.isSourceExact, let found = request.found {
@@ -83,7 +83,7 @@ package enum FetchExecutor {
     return request.limit.map { min($0, rest) } ?? rest
   }
 
-  /// The ids of the results in their order.
+  /// Returns the ids of the results in their order.
   private static func sortedResults(_ request: CompiledRequest, in session: borrowing Session) throws(StoreError)
     -> ArraySlice<ObjectID>
   {
@@ -96,7 +96,7 @@ package enum FetchExecutor {
       let first = order[0].key(try evaluator.value(order[0].term, id, view, session))
       if results.isBehindAll(first) { return true }
       if results.insert(try sortKeys(request, id, view, evaluator, in: session), id), let last = results.lastKey {
-        // Ids ascend, so that what has the same only key comes behind too.
+        // Ids ascend, so with a single sort key, later objects with an equal key sort behind as well.
         let test = RecordTest(behind: last, order[0], isBehindEqual: order.count == 1)
         cutOff.value.set(test.map { [$0] } ?? [])
       }
@@ -114,10 +114,10 @@ package enum FetchExecutor {
     return keys
   }
 
-  /// Calls `body` with every object for which the request's condition holds: by ascending id, or in the order of an index
-  /// that is the request's.
+  /// Calls `body` with every object that matches the request's condition: by ascending id, or in the order of an index
+  /// that matches the request's.
   ///
-  /// - Parameter behind: tests that together say that an object is not wanted; they may change meanwhile.
+  /// - Parameter behind: tests that together exclude an object; they may change during the scan.
   private static func forEachMatch(
     _ request: CompiledRequest, behind: UnsafeMutablePointer<RecordTests>? = nil, in session: borrowing Session,
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
@@ -184,7 +184,7 @@ package enum FetchExecutor {
     }
   }
 
-  /// Adds the objects of a source; whether all of them are sure to exist.
+  /// Adds the objects of a source; returns whether all of them are known to exist.
   @discardableResult
   private static func gather(
     _ source: CompiledRequest.Source, into gathered: inout GatheredObjects, in session: borrowing Session
@@ -222,7 +222,7 @@ package enum FetchExecutor {
     }
   }
 
-  /// Calls `body` with an object if it is one of the request's; whether to go on.
+  /// Calls `body` with an object if it matches the request; returns whether to continue.
   private static func passes(
     _ id: ObjectID, isIndexed: Bool, _ filter: inout RecordFilter, in session: borrowing Session,
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
@@ -235,7 +235,7 @@ package enum FetchExecutor {
     return try body(id, view)
   }
 
-  /// The same with some objects, which are forgotten then.
+  /// Passes several objects in the same way, and clears the list.
   private static func passAll(
     _ ids: inout [ObjectID], isIndexed: Bool, _ filter: inout RecordFilter, in session: borrowing Session,
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
@@ -246,7 +246,7 @@ package enum FetchExecutor {
     return true
   }
 
-  /// The members of a relationship of an object that may be gone.
+  /// Returns the members of a relationship of an object that may be deleted.
   private static func members(_ owner: ObjectID, _ link: QueryLink, in session: borrowing Session) throws(StoreError)
     -> [ObjectID]
   {
@@ -257,7 +257,7 @@ package enum FetchExecutor {
   }
 }
 
-/// Results by their keys, with their ids to tell equal ones apart; only as many as are wanted are kept.
+/// Results with their sort keys, and ids as tiebreakers; limited to the required number of results.
 struct SortedResults {
   private struct Entry {
     let keys: [QueryValue]
@@ -266,7 +266,7 @@ struct SortedResults {
 
   private let directions: [Bool]
   private let limit: Int?
-  /// Without a limit, in the order they came. With one, a heap: the last of those that are kept is the first.
+  /// Without a limit, in the order of insertion. With one, a heap whose first element is the last of the kept results.
   private var entries: [Entry] = []
 
   init(_ directions: [Bool], limit: Int?) {
@@ -274,13 +274,13 @@ struct SortedResults {
     self.limit = limit
   }
 
-  /// The first key of the last result that is kept, once there are as many as are wanted.
+  /// The first sort key of the last kept result, once the limit is reached.
   var lastKey: QueryValue? {
     guard let limit, entries.count >= limit else { return nil }
     return entries.first?.keys[0]
   }
 
-  /// Whether a result with this first key comes behind all that are kept, and nothing else of it has to be known.
+  /// Whether a result with this first key sorts behind all kept results, so its other keys need not be computed.
   func isBehindAll(_ key: QueryValue) -> Bool {
     guard let limit, entries.count >= limit, let last = entries.first else { return false }
     switch key.sortOrder(against: last.keys[0]) {
@@ -290,7 +290,7 @@ struct SortedResults {
     }
   }
 
-  /// Whether the result is kept.
+  /// Inserts a result; returns whether it is kept.
   @discardableResult
   mutating func insert(_ keys: [QueryValue], _ id: ObjectID) -> Bool {
     let entry = Entry(keys: keys, id: id)

@@ -3,9 +3,9 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Reading index entries for requests.
+/// Reads index entries for requests.
 enum IndexReader {
-  /// Calls `body` with the keys of an interval, ascending, until it answers false. Whether it came to the end.
+  /// Calls `body` with the keys of an interval, ascending, until it returns false. Returns whether it reached the end.
   @discardableResult
   static func forEachKey(
     _ interval: IndexScan.Interval, in session: borrowing Session,
@@ -29,7 +29,7 @@ enum IndexReader {
     StoreError(.corrupted, "an index has an entry that is corrupted or has no object; run `check` to see the extent")
   }
 
-  /// How many entries intervals have; not more than `limit` are counted.
+  /// Returns the number of entries in intervals, counting up to `limit`.
   static func countEntries(_ intervals: [IndexScan.Interval], limit: Int = .max, in session: borrowing Session)
     throws(StoreError) -> Int
   {
@@ -44,7 +44,7 @@ enum IndexReader {
     return count
   }
 
-  /// The same with the objects of the entries by ascending id, where these are few.
+  /// Counts entries in the same way, and returns the objects by ascending id if they are few.
   static func fewEntries(
     _ intervals: [IndexScan.Interval], limit: Int, in session: borrowing Session
   ) throws(StoreError) -> (count: Int, found: [ObjectID]?) {
@@ -68,7 +68,7 @@ enum IndexReader {
     return (count, found)
   }
 
-  /// The objects of all entries by ascending id; nil where these are not fewer than `limit`.
+  /// Returns the objects of all entries by ascending id; nil unless they are fewer than `limit`.
   static func entries(_ intervals: [IndexScan.Interval], fewerThan limit: Int, in session: borrowing Session)
     throws(StoreError) -> [ObjectID]?
   {
@@ -84,8 +84,8 @@ enum IndexReader {
     return found.sorted()
   }
 
-  /// The objects, by ascending id, of the entries whose keys begin with these bytes, or so many of them; nil where there
-  /// are more than a few.
+  /// Returns the objects, by ascending id, of the entries whose keys begin with these bytes, or the first `enough` of
+  /// them; nil if there are more than a few.
   static func fewEntries(beginningWith prefix: [UInt8], enough: Int, in session: borrowing Session) throws(StoreError)
     -> [ObjectID]?
   {
@@ -110,19 +110,19 @@ enum IndexReader {
     return found
   }
 
-  /// So many ids of entries are worth remembering.
+  /// The maximum number of ids that are collected while entries are counted.
   private static var fewCount: Int { 64 }
 
-  /// At least as many as an entity has objects: the highest serial of its table.
+  /// Returns an upper bound of the number of an entity's objects: the highest serial of its table.
   static func upperBound(_ entity: CompiledEntity, in session: borrowing Session) throws(StoreError) -> Int {
     let key = ShortKey.object(ObjectID(rootCode: entity.rootCode, serial: ObjectID.maximumSerial))
     guard let last = try session.storage.seek(entity.table, key.bytes, .atOrBefore) else { return 0 }
     return Int(try session.schema.objectID(last.key).serial)
   }
 
-  /// How many members a relationship of some objects has, as far as they exist.
+  /// Returns the number of members in a relationship of some objects, as far as these exist.
   ///
-  /// - Parameter areIndexed: whether the objects are of an index's entries, so that they have to exist.
+  /// - Parameter areIndexed: whether the objects come from index entries, and so must exist.
   static func memberCount(
     _ owners: [ObjectID], _ link: QueryLink, areIndexed: Bool = false, in session: borrowing Session
   ) throws(StoreError) -> Int {
@@ -138,8 +138,8 @@ enum IndexReader {
     return count
   }
 
-  /// Calls `body` with the ids of a scan's entries in the order of the index, until it answers false; the results whose
-  /// sort keys the index does not tell apart are put in order by `sort`.
+  /// Calls `body` with the ids of a scan's entries in the order of the index, until it returns false; `sort` orders the
+  /// results with equal sort keys in the index.
   static func forEachID(
     _ ordered: OrderedScan, isPartlySorted: Bool, in session: borrowing Session,
     sort: ([ObjectID]) throws(StoreError) -> [ObjectID],
@@ -165,7 +165,7 @@ enum IndexReader {
       if !group.isEmpty, !group.has(key) {
         for id in try sort(group.take()) where try !body(id) { return false }
       }
-      // Cut values are in no order, and entries with equal keys may have different ones.
+      // Truncated values are not in order, and entries with equal keys may have different values.
       guard isPartlySorted || IndexKey.mayBeCut(copy key, valueCount: index.columns.count) else { return try body(id) }
       group.add(id, key)
       return true
@@ -178,7 +178,7 @@ enum IndexReader {
     return goesOn
   }
 
-  /// From the last group of equal keys to the first; in each, ids ascend, as they do wherever sort keys are equal.
+  /// Reads from the last group of equal keys to the first; in each group, ids ascend, as always with equal sort keys.
   private static func forEachIDFromEnd(
     _ index: RequestIndex, _ interval: IndexScan.Interval, _ isPartlySorted: Bool, in session: borrowing Session,
     _ sort: ([ObjectID]) throws(StoreError) -> [ObjectID], _ body: (ObjectID) throws(StoreError) -> Bool
@@ -201,7 +201,7 @@ enum IndexReader {
     return true
   }
 
-  /// The values of the last key before `end`, which is no key itself.
+  /// Returns the values of the last key before `end`, which is not a key itself.
   private static func lastValues(before end: [UInt8], in session: borrowing Session) throws(StoreError) -> [UInt8]? {
     guard let entry = try session.storage.seek(session.schema.tables.indexes, end.span.bytes, .atOrBefore) else {
       return nil
@@ -211,7 +211,7 @@ enum IndexReader {
   }
 }
 
-/// Entries with equal values, one after the other.
+/// Consecutive entries with equal values.
 private struct IndexGroup {
   private var values: [UInt8] = []
   private var ids: [ObjectID] = []
@@ -233,7 +233,7 @@ private struct IndexGroup {
   }
 }
 
-/// Objects from several places, each once: the ids themselves while they are few, then bits.
+/// A set of objects from several sources: the ids themselves while they are few, then a bitmap.
 struct GatheredObjects {
   private static let fewCount = 4096
   private var few: [ObjectID] = []
@@ -249,7 +249,7 @@ struct GatheredObjects {
     few.removeAll(keepingCapacity: true)
   }
 
-  /// Calls `body` with the ids, ascending, until it answers false.
+  /// Calls `body` with the ids, ascending, until it returns false.
   consuming func forEach(_ body: (ObjectID) throws(StoreError) -> Bool) throws(StoreError) {
     if !many.isEmpty {
       spill()
@@ -265,7 +265,7 @@ struct GatheredObjects {
 }
 
 extension RawSpan {
-  /// Whether the bytes begin with others, which are not none.
+  /// Whether the bytes begin with a prefix that is not empty.
   fileprivate func begins(with bytes: [UInt8]) -> Bool {
     withUnsafeBytes { mine in
       bytes.withUnsafeBytes { other in
@@ -277,7 +277,7 @@ extension RawSpan {
     }
   }
 
-  /// Whether the bytes come before others.
+  /// Whether the bytes order before others.
   fileprivate func precedes(_ bytes: [UInt8]) -> Bool {
     withUnsafeBytes { mine in
       bytes.withUnsafeBytes { other in

@@ -2,22 +2,23 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// A request for the objects that have these values: an index has them side by side, in its first columns. It is what is asked
-/// most often, and answered without compiling a condition or comparing plans, as long as few objects are found.
+/// A request for the objects with given values, which are adjacent in an index with these values as its first columns.
+/// This is the most frequent request. It runs without compiling a condition or comparing plans, as long as few objects
+/// match.
 package struct KeyLookup: Sendable {
-  /// Where the value of a column comes from.
+  /// The source of a column's value.
   enum Source: Sendable {
     case constant(AttributeValue)
     case variable(String)
   }
 
   let index: RequestIndex
-  /// For columns from the first.
+  /// The sources of the columns, from the first column on.
   let sources: [Source]
-  /// Whether all that is found is of the request's entity.
+  /// Whether all matches are of the request's entity.
   let isExact: Bool
 
-  /// nil where the predicate says something else, or where no index tells.
+  /// Returns nil if the predicate has another form, or if no index covers it.
   init?(
     _ predicate: QueryPredicate, _ entity: CompiledEntity, includesSubentities: Bool
   ) {
@@ -80,8 +81,8 @@ package struct KeyLookup: Sendable {
     return sources
   }
 
-  /// What all keys of what is found begin with; nil where a value is of another type than its column's, or does not fit
-  /// into a key, so that more has to be asked.
+  /// Returns the common prefix of the keys of all matches; nil if a value has another type than its column, or does not
+  /// fit into a key, so that the key alone is not enough.
   func prefix(_ values: QueryVariables) -> [UInt8]? {
     var builder = index.builder
     for (place, source) in sources.enumerated() {
@@ -102,7 +103,7 @@ package struct KeyLookup: Sendable {
 }
 
 extension AttributeValue {
-  /// Whether attributes of a type hold the value as it is, so that equal ones have the same bytes in an index.
+  /// Whether attributes of a type store the value unchanged, so that equal values have the same bytes in an index.
   fileprivate func isStored(as type: AttributeType?) -> Bool {
     switch (type, self) {
     case (.integer16, .integer), (.integer32, .integer), (.integer64, .integer), (.boolean, .boolean), (.uuid, .uuid),
@@ -116,7 +117,7 @@ extension AttributeValue {
 }
 
 enum RequestResolver {
-  /// What `compile(_:)` gives for a request, or sooner what it finds.
+  /// Returns the lookup's result for a request if possible, else the result of `compile(_:)`.
   static func resolve(_ request: FetchRequest, isCount: Bool = false, in session: borrowing Session) throws(StoreError)
     -> CompiledRequest
   {
@@ -124,7 +125,7 @@ enum RequestResolver {
     return try FetchExecutor.compile(request, isCount: isCount, in: session)
   }
 
-  /// The same for a prepared request.
+  /// Resolves a prepared request in the same way.
   static func resolve(
     _ prepared: PreparedRequest, _ values: QueryVariables, isCount: Bool = false, in session: borrowing Session
   ) throws(StoreError) -> CompiledRequest {
@@ -132,7 +133,7 @@ enum RequestResolver {
     return try FetchExecutor.compile(prepared, values, isCount: isCount, in: session)
   }
 
-  /// The lookup that answers a request, and what it finds; nil where it takes more than that.
+  /// Returns the lookup for a request with its matches; nil if a lookup is not enough.
   @inline(__always)
   static func lookUp(
     _ request: FetchRequest, in session: borrowing Session
@@ -147,7 +148,7 @@ enum RequestResolver {
     return (lookup, found)
   }
 
-  /// The same for a prepared request.
+  /// Runs the lookup for a prepared request in the same way.
   @inline(__always)
   static func lookUp(
     _ prepared: PreparedRequest, _ values: QueryVariables, isCount: Bool = false, in session: borrowing Session
@@ -159,13 +160,13 @@ enum RequestResolver {
     return (lookup, found)
   }
 
-  /// nil where more than the keys have to be asked, or where there are many of them.
+  /// Returns nil if the keys alone are not enough, or if there are many.
   private static func find(
     _ lookup: KeyLookup, _ values: QueryVariables, _ frame: RequestFrame, in session: borrowing Session
   ) throws(StoreError) -> CompiledRequest? {
     guard let prefix = lookup.prefix(values) else { return nil }
     if !lookup.index.isConstraint, try !session.hasCurrentFetchIndexes() { return nil }
-    // Of equal keys, ids ascend, so that the first are enough.
+    // Among equal keys, ids ascend, so the first entries are enough.
     let isInOrder = lookup.isExact && lookup.sources.count == lookup.index.columns.count
     let enough = isInOrder ? frame.wanted ?? .max : .max
     guard let found = try IndexReader.fewEntries(beginningWith: prefix, enough: enough, in: session) else { return nil }

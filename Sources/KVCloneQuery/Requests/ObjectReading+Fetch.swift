@@ -77,7 +77,7 @@ extension ObjectReading where Self: ~Copyable {
 }
 
 extension FetchExecutor {
-  /// Hands on each result of a request without copying it, until `body` answers false.
+  /// Calls `body` with each result of a request, without copying it, until it returns false.
   static func forEachView(
     _ request: CompiledRequest, in session: borrowing Session, _ body: (ObjectView) throws -> Bool
   ) throws {

@@ -50,7 +50,7 @@ public final class PreparedRequest: Sendable {
     return try PreparedRequest(request, store.schema, storeUUID: store.uuid)
   }
 
-  /// What was compiled for a session's schema.
+  /// Returns the request as compiled for a session's schema.
   func template(for session: borrowing Session) throws(StoreError) -> RequestTemplate {
     let known = template.withLock { $0 }
     if known.schema === session.schema { return known }
@@ -65,13 +65,13 @@ public final class PreparedRequest: Sendable {
   }
 }
 
-/// What a request is for one schema, whatever the values of its variables.
+/// A request as compiled for one schema, independent of the values of its variables.
 final class RequestTemplate: Sendable {
   let schema: Schema
   let frame: RequestFrame
-  /// How results are looked up where that is enough.
+  /// The lookup for the results, if a lookup is enough.
   let lookup: KeyLookup?
-  /// nil where there is no predicate, or where it can only be compiled with its values.
+  /// The condition; nil if there is no predicate, or if it can only be compiled with its values.
   let condition: OpenCondition?
 
   init(_ request: FetchRequest, _ schema: Schema, storeUUID: UUID) throws(StoreError) {
@@ -92,7 +92,7 @@ final class RequestTemplate: Sendable {
 }
 
 extension QueryCompiler {
-  /// - Throws: `unknownProperty`, as far as names can be followed while variables have no values.
+  /// - Throws: `unknownProperty`, for names that can be resolved without the values of variables.
   fileprivate mutating func checkNames(_ predicate: QueryPredicate) throws(StoreError) {
     let nothing = Dictionary(uniqueKeysWithValues: predicate.freeVariables.map { ($0, QueryArgument.null) })
     guard let filled = try? predicate.substituting(nothing) else { return }
@@ -105,7 +105,7 @@ extension QueryCompiler {
 }
 
 extension FetchExecutor {
-  /// - Throws: `invalidPredicate` where a variable has no value, or one that it cannot have; see `compile(_:)`.
+  /// - Throws: `invalidPredicate` if a variable has no value, or one that it cannot have; see `compile(_:)`.
   static func compile(
     _ prepared: PreparedRequest, _ values: QueryVariables, isCount: Bool = false,
     use: RequestPlanner.IndexUse = .whereCheaper, in session: borrowing Session

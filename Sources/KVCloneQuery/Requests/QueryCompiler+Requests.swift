@@ -3,14 +3,14 @@ package import KVCloneCore
 import KVCloneModel
 
 extension QueryCompiler {
-  /// What makes expressions about an entity's objects ready.
+  /// Creates a compiler for expressions about an entity's objects.
   package init(_ entity: CompiledEntity, in session: borrowing Session) {
     self.init(session.schema, entity, storeUUID: session.storeUUID)
   }
 }
 
 extension Schema {
-  /// What makes a request ready, whose limits and heights are as they should be.
+  /// Returns a compiler for a request, after checking the request's limits and formats.
   ///
   /// - Throws: `unknownEntity`, `invalidPredicate`.
   func compiler(for request: FetchRequest, storeUUID: UUID) throws(StoreError) -> QueryCompiler {
@@ -33,16 +33,16 @@ extension QueryCompiler {
     invalid("the predicate or a sort key is nested too deeply; reduce its nesting")
   }
 
-  /// What a request of the compiler's entity asks for besides its condition.
+  /// Compiles the parts of a request other than its condition.
   mutating func frame(of request: FetchRequest) throws(StoreError) -> RequestFrame {
     var order: [CompiledRequest.Order] = []
     for sort in request.sortDescriptors { order.append(try self.order(sort)) }
     return RequestFrame(request, entity, order: order)
   }
 
-  /// The term of an expression that gives one value.
+  /// Compiles an expression with a single value.
   ///
-  /// - Throws: `invalidPredicate` also for one that gives many.
+  /// - Throws: `invalidPredicate` also for an expression with many values.
   mutating func single(_ expression: QueryExpression) throws(StoreError) -> QueryTerm {
     let term = try term(expression)
     guard !term.isList else {
@@ -53,7 +53,7 @@ extension QueryCompiler {
     return term
   }
 
-  /// One step of an order.
+  /// Compiles one sort descriptor.
   mutating func order(_ sort: QuerySortDescriptor) throws(StoreError) -> CompiledRequest.Order {
     try check(sort.options, isSortKey: true)
     let term = try term(sort.key)
@@ -68,7 +68,7 @@ extension QueryCompiler {
 }
 
 extension CompiledRequest.Order {
-  /// A value as it is compared.
+  /// Returns the sort key of a value.
   func key(_ value: QueryValue) -> QueryValue {
     guard case .string(let text) = value else { return value }
     let folded = QueryText.folded(text, options)

@@ -1,9 +1,9 @@
 import KVCloneCore
 import KVCloneModel
 
-/// Relationships that are read along with the results of a request, and requests that belong to properties.
+/// Prefetching of relationships for the results of a request, and the requests of fetched properties.
 enum RelationshipPrefetching {
-  /// - Throws: `unknownProperty` where the path is not one of relationships, in any entity that may be met.
+  /// - Throws: `unknownProperty` if the path does not consist of relationships in any entity that it can reach.
   static func check(_ path: String, of entity: CompiledEntity, in session: borrowing Session) throws(StoreError) {
     var current = entity
     for name in path.split(separator: ".", omittingEmptySubsequences: false) {
@@ -13,7 +13,7 @@ enum RelationshipPrefetching {
     }
   }
 
-  /// The request of a fetched property, and the entity of the object that has it.
+  /// Returns the request of a fetched property, and the entity of its object.
   static func request(ofFetchedProperty name: String, _ id: ObjectID, in session: borrowing Session) throws(StoreError)
     -> (
       FetchRequest, CompiledEntity
@@ -71,7 +71,7 @@ struct PrefetchReader {
     }
   }
 
-  /// Reads objects that are not known yet, of which memory is asked for some at a time.
+  /// Reads objects that are not known yet, and prefetches their pages in batches.
   private mutating func read(_ ids: [ObjectID], _ session: borrowing Session) throws(StoreError) {
     let window = session.readWindow()
     var start = 0

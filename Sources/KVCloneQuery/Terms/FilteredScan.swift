@@ -3,7 +3,8 @@ import KVCloneModel
 import KVCloneRecords
 
 enum FilteredScan {
-  /// The records of an entity's objects that a filter accepts, by ascending serial, until `body` returns false. Most of what it does not let through is dropped by its bytes.
+  /// Calls `body` with the records of an entity's objects that a filter accepts, by ascending serial, until it returns
+  /// false. The filter drops most of the others by their bytes.
   static func forEachRecord(
     of entity: CompiledEntity, includesSubentities: Bool, through filter: inout RecordFilter,
     in session: borrowing Session,

@@ -1,8 +1,8 @@
-/// How many asynchronous writes share one durable commit; see <doc:GroupCommit>.
+/// The number of asynchronous writes that share one durable commit; see <doc:GroupCommit>.
 ///
-/// Writes that wait at the same time run one after the other under one write lock, and become durable together. No write
-/// waits for others to arrive. A group ends at the first limit that it reaches; the write that reaches it still belongs
-/// to the group.
+/// Writes that wait at the same time run one after the other under one write lock, and become durable together. No
+/// write waits for others to arrive. A group ends at the first limit that it reaches; the write that reaches it still
+/// belongs to the group.
 public struct GroupCommitOptions: Sendable, Hashable {
   /// The maximum number of writes in a group. The default is 128; 1 turns group commit off.
   ///
@@ -15,13 +15,13 @@ public struct GroupCommitOptions: Sendable, Hashable {
   public var maximumByteCount = 4 << 20
   /// The time under the write lock at which a group ends. The default is 10 ms.
   ///
-  /// Other processes wait for the lock meanwhile. Ten milliseconds are about the synchronization of a hard disk.
+  /// Other processes wait for the lock during that time. Ten milliseconds are about the synchronization of a hard disk.
   public var maximumDuration: Duration = .milliseconds(10)
 
   /// Creates options with default values.
   public init() {}
 
-  /// Every write commits by itself.
+  /// Options without group commit: every write commits by itself.
   public static var off: GroupCommitOptions {
     var options = GroupCommitOptions()
     options.maximumCount = 1

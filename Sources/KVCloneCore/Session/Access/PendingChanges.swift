@@ -6,13 +6,13 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// The changes of a write transaction so far: the objects that the commit has to process, as bitmaps.
+/// The changes of a write transaction so far: the objects that the commit must process, as bitmaps.
 package struct PendingChanges {
   /// Inserted objects.
   package var inserted = ObjectSet()
   /// Changed objects that existed before.
   package var updated = ObjectSet()
-  /// Objects whose derived attributes the commit has to compute.
+  /// Objects whose derived attributes the commit must compute.
   package var derived = PendingDerivations()
   /// The value of `now()` in this transaction, once it was used; otherwise the time of the commit is used.
   package var now: Date?
@@ -41,7 +41,7 @@ package struct PendingChanges {
   /// The author and the operation, for the history.
   package var author = ""
   package var operation = ""
-  /// The number of objects that may be inserted before the limit has to be checked again.
+  /// The number of objects that may be inserted before the limit must be checked again.
   var objectRoom = 0
   /// The number of objects when the transaction began, if there is a limit.
   var firstObjectCount = 0

@@ -7,7 +7,8 @@ package import KVCloneModel
 import KVCloneRecords
 
 extension Session {
-  /// The transient attributes of an object that has a record; nil where the transaction has none at all, as a rule.
+  /// Returns the transient attributes of an object with a record; nil if the transaction has none at all, which is the
+  /// usual case.
   @inline(__always)
   package borrowing func transients(of id: ObjectID) throws(StoreError) -> [String: AttributeValue]? {
     changes.transients.isEmpty ? nil : transients(of: id, try entity(of: id))
@@ -43,7 +44,7 @@ extension Session {
     "\(try entity(of: id).name)/\(id.serial)"
   }
 
-  /// `Note/12`, or `x-kvclone://STORE-UUID/Note/p12`. The entity may be the concrete one or one above it.
+  /// Parses `Note/12` or `x-kvclone://STORE-UUID/Note/p12`. The entity may be the concrete one or a super-entity.
   borrowing func objectID(named text: String) throws(StoreError) -> ObjectID {
     let id: ObjectID
     let entity: CompiledEntity
@@ -59,7 +60,7 @@ extension Session {
     throw StoreError(.objectNotFound, "there is no object \(text); it was deleted, or never existed", object: text)
   }
 
-  /// The object that had the name in an earlier version of the model, the latest one first.
+  /// Returns the object that had the name in an earlier version of the model, latest version first.
   private borrowing func formerObject(named text: String) throws(StoreError) -> ObjectID? {
     let (name, serial) = try schema.split(text, storeUUID: storeUUID)
     guard schema.codes.former != nil else { return nil }
@@ -71,7 +72,7 @@ extension Session {
       let id = ObjectID(rootCode: rootCode, serial: serial)
       let now = try redirected(id) ?? id
       guard try exists(now) else { continue }
-      // One that a mapping model made is of an entity that there was not yet.
+      // An object that a mapping model created has an entity that did not exist before.
       let code = try entity(of: now).code
       let before = then.codes.entities.first { $0.value == code }?.key
       if let before, !then.model.entity(before, isKindOf: name) { continue }
@@ -91,10 +92,10 @@ extension Session {
     try schema.parse(text, storeUUID: storeUUID)
   }
 
-  /// The object that one with an old id has become, over as many migrations as there were; nil where no word was left.
+  /// Returns the object that replaced one with an old id, over any number of migrations; nil if no redirect is stored.
   borrowing func redirected(_ id: ObjectID) throws(StoreError) -> ObjectID? {
     var current = id
-    // A file may say anything: nobody goes round in circles.
+    // The limit prevents an endless loop over a corrupted file.
     for _ in 0..<1000 {
       let key = ShortKey.object(current)
       guard let value = try storage.get(schema.tables.redirects, key.bytes) else { break }
@@ -108,10 +109,10 @@ extension Session {
     return current == id ? nil : current
   }
 
-  /// Whether an object came into being in this transaction, as a clone too.
+  /// Returns whether an object was inserted in this transaction, including clones.
   borrowing func isNew(_ id: ObjectID) throws(StoreError) -> Bool {
     if changes.inserted.contains(id) { return true }
-    // The counter moves on with the commit.
+    // The counter is written with the commit.
     return try id.serial >= max(1, counter(MetadataKey.serial(rootCode: id.rootCode)))
   }
 }

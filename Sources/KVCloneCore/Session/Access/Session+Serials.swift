@@ -2,16 +2,16 @@ import KVCloneModel
 import KVCloneRecords
 
 extension Session {
-  /// The next id of an entity's root. Serials are not used again, not even those of transactions that were given up in
-  /// this process.
+  /// Allocates the next id of an entity's root entity. Serials are never reused, not even those of aborted transactions
+  /// of this process.
   mutating func nextID(_ entity: CompiledEntity) throws(StoreError) -> ObjectID {
     let serial = try reserveSerials(rootCode: entity.rootCode, count: 1)
     return ObjectID(rootCode: entity.rootCode, serial: serial)
   }
 
-  /// The first of the next `count` serials that a root entity's objects get.
+  /// Returns the first of the next `count` serials of a root entity.
   ///
-  /// - Throws: `limitExceeded` when there are not so many left.
+  /// - Throws: `limitExceeded` if not enough serials remain.
   package borrowing func nextSerial(rootCode: UInt16, count: UInt64 = 1) throws(StoreError) -> UInt64 {
     let next: UInt64
     if let known = changes.nextSerials[rootCode] {
@@ -30,7 +30,7 @@ extension Session {
     return next
   }
 
-  /// Takes `count` consecutive serials of a root entity, and answers the first.
+  /// Allocates `count` consecutive serials of a root entity, and returns the first.
   package mutating func reserveSerials(rootCode: UInt16, count: UInt64) throws(StoreError) -> UInt64 {
     let next = try nextSerial(rootCode: rootCode, count: count)
     if limits != nil { try StoreLimits.takeObjectRoom(count, in: &self) }
@@ -38,8 +38,8 @@ extension Session {
     return next
   }
 
-  /// Takes serials from `first` on, which `nextSerial` has answered before for the commit that this transaction begins
-  /// with; false where others were given out since.
+  /// Allocates serials from `first` on, which `nextSerial` has returned before for the commit that this transaction
+  /// begins with; returns false if other serials were allocated since.
   package mutating func takeSerials(rootCode: UInt16, from first: UInt64, count: UInt64) -> Bool {
     if let next = changes.nextSerials[rootCode] {
       guard next == first else { return false }
@@ -50,7 +50,7 @@ extension Session {
     return true
   }
 
-  /// The serial for a new blob.
+  /// Allocates the serial for a new blob.
   package mutating func nextBlobSerial() throws(StoreError) -> UInt64 {
     let next: UInt64
     if let known = changes.nextBlobSerial {
@@ -62,12 +62,12 @@ extension Session {
     return next
   }
 
-  /// A counter of the metadata table; 0 before it was first written.
+  /// Returns a counter of the metadata table; 0 if it was never written.
   package borrowing func counter(_ name: String) throws(StoreError) -> UInt64 {
     try Metadata.counter(storage, schema.tables.metadata, name)
   }
 
-  /// Writes the counters that a commit moves on: serials that were given out, and the number of commits.
+  /// Writes the counters that a commit advances: allocated serials, and the number of commits.
   package mutating func writeCounters() throws(StoreError) {
     let table = schema.tables.metadata
     for (code, next) in changes.nextSerials {
@@ -79,7 +79,7 @@ extension Session {
     try Metadata.put(&storage, table, MetadataKey.commitKey, commit)
   }
 
-  /// Says that only libraries that know a version of the format may open the file from now on. Nothing is lowered.
+  /// Raises the file's format version, so that only libraries that know it can open the file. Never lowers it.
   package mutating func raiseFormat(to version: UInt32) throws(StoreError) {
     let table = schema.tables.metadata
     guard var format = try Metadata.format(storage, table) else {

@@ -218,11 +218,11 @@ extension RecordView {
 }
 
 extension Session {
-  /// Whether nothing waits.
+  /// Whether there are no deferred changes.
   @inline(__always)
   var isSettled: Bool { waiting?.isEmpty ?? true }
 
-  /// What waits, to be added to.
+  /// Returns the deferred changes, to add to them.
   mutating func waitingInserts() -> WaitingInserts {
     if let waiting { return waiting }
     let waiting = WaitingInserts()
@@ -230,10 +230,10 @@ extension Session {
     return waiting
   }
 
-  /// Asks for room before a large write that takes at least so many bytes. Only this one is looked at: what the
-  /// transaction has written before may be deleted again, and its pages used again.
+  /// Checks the free space before a large write of at least this size. Only this write is considered: data that the
+  /// transaction has written before may be deleted again, and its pages reused.
   ///
-  /// - Throws: `diskFull` or `mapFull`, where it is certain that there is not so much.
+  /// - Throws: `diskFull` or `mapFull`, if there is certainly not enough space.
   package borrowing func makeRoom(for byteCount: UInt64) throws(StoreError) {
     try StoreLimits.checkFileLimit(adding: byteCount, in: self)
     try storage.space()?.makeRoom(for: byteCount)
@@ -241,7 +241,7 @@ extension Session {
 
   package var blobTables: BlobTables { BlobTables(blobs: schema.tables.blobs, blobinfo: schema.tables.blobinfo) }
 
-  /// One referrer less; the last one takes the bytes along.
+  /// Removes a reference to a blob; the last one also deletes the bytes.
   package mutating func releaseBlob(_ reference: BlobReference) throws(StoreError) {
     _ = try storage.releaseReference(blobTables, reference.id)
   }

@@ -1,13 +1,13 @@
 import KVCloneRecords
 
-/// How large a store may become by what somebody writes who opened it with limits.
+/// The size limits of a store, for writes of the process that opened it with them.
 ///
-/// A class, so that a session of a store without limits carries no more than a nil.
+/// A class, so that a session of a store without limits only has a nil.
 package final class StoreLimits: Sendable {
   let objectCount: Int?
   package let fileBytes: UInt64?
 
-  /// Nil where there are none.
+  /// Returns nil if no limits are set.
   init?(_ options: StoreOptions) {
     if options.maximumObjectCount == nil, options.maximumFileBytes == nil { return nil }
     objectCount = options.maximumObjectCount.map { max(0, $0) }
@@ -25,9 +25,9 @@ package final class StoreLimits: Sendable {
   }
 }
 
-/// Counts are the trees' own, so that nothing is walked through: some nanoseconds a table.
+/// Checks of the limits. Counts are those of the B+trees, so nothing is scanned: a few nanoseconds per table.
 extension StoreLimits {
-  /// Objects that there are, whatever they are.
+  /// Returns the number of objects of all entities.
   package static func objectCount(in session: borrowing Session) throws(StoreError) -> Int {
     var count = 0
     for rootCode in session.schema.rootCodes {
@@ -37,7 +37,7 @@ extension StoreLimits {
     return count
   }
 
-  /// Notes what there is before a write transaction changes it.
+  /// Records the size of the store before a write transaction changes it.
   static func begin(in session: inout Session) throws(StoreError) {
     guard session.limits != nil else { return }
     let objectCount = try objectCount(in: session)
@@ -46,14 +46,13 @@ extension StoreLimits {
     session.changes.firstUsedPages = usedPages
   }
 
-  /// Pages of all trees, where the engine has pages.
+  /// Returns the number of pages of all B+trees, if the engine has pages.
   private static func usedPageCount(in session: borrowing Session) throws(StoreError) -> Int? {
     guard let sizes = try session.storage.space()?.sizes(session.schema.tables.withRedirects) else { return nil }
     return 2 + (sizes.tables + sizes.own).reduce(0) { $0 + $1.pages }
   }
 
-  /// Says of objects that are about to be made that they are too many. What is deleted before, in the same transaction, makes
-  /// room.
+  /// Throws if the objects to insert exceed the limit. Earlier deletions of the same transaction free space for them.
   static func takeObjectRoom(_ count: UInt64, in session: inout Session) throws(StoreError) {
     guard let limits = session.limits, let limit = limits.objectCount else { return }
     if session.changes.objectRoom < count {
@@ -65,7 +64,7 @@ extension StoreLimits {
     session.changes.objectRoom -= Int(count)
   }
 
-  /// What keeps a clone of so many objects from being made; nil where nothing does.
+  /// Returns the error that prevents a clone of this many objects; nil if there is none.
   package static func error(addingClones count: Int, in session: borrowing Session) throws(StoreError) -> CloneError? {
     guard let limits = session.limits, let limit = limits.objectCount else { return nil }
     let (sum, overflow) = try objectCount(in: session).addingReportingOverflow(count)
@@ -73,8 +72,7 @@ extension StoreLimits {
     return total > limit ? CloneError(.limitExceeded, limits.tooManyObjects(total)) : nil
   }
 
-  /// Says of bytes that are about to be written that the file cannot hold them, where that is certain: even if all that is free in
-  /// it were used.
+  /// Throws if the file certainly cannot hold the bytes to write, even if all free space in it were used.
   package static func checkFileLimit(adding byteCount: UInt64, in session: borrowing Session) throws(StoreError) {
     guard let limits = session.limits, let limit = limits.fileBytes, let used = try usedPageCount(in: session) else {
       return
@@ -84,8 +82,8 @@ extension StoreLimits {
     if total > limit { throw StoreError(.limitExceeded, limits.tooManyBytes(total)) }
   }
 
-  /// Holds all that the transaction has done against the limits, before it is committed. Whoever makes the store smaller may
-  /// commit above them.
+  /// Checks all changes of the transaction against the limits, before the commit. A commit that shrinks the store is
+  /// allowed above them.
   static func check(in session: borrowing Session) throws(StoreError) {
     guard let limits = session.limits else { return }
     let objectCount = try objectCount(in: session)
@@ -93,11 +91,11 @@ extension StoreLimits {
       throw StoreError(.limitExceeded, limits.tooManyObjects(objectCount))
     }
     guard let limit = limits.fileBytes, let growth = try session.storage.space()?.growth() else { return }
-    // The commit itself takes some pages: a list of what is free, 512 pages a page, and the way to it.
+    // The commit itself needs some pages: the free list, with 512 pages per page, and the path to it.
     let pageCount = growth.pageCount + growth.pageCount / 512 + 8
     let byteCount = UInt64(pageCount) * UInt64(growth.pageSize)
     guard growth.pageCount > growth.firstPageCount, byteCount > limit else { return }
-    // Fewer objects on as many pages make room, too: it is found when more go.
+    // Fewer objects on as many pages also free space, which later deletions make available.
     let usedPages = try usedPageCount(in: session) ?? 0
     if usedPages < session.changes.firstUsedPages { return }
     if objectCount < session.changes.firstObjectCount, usedPages == session.changes.firstUsedPages { return }

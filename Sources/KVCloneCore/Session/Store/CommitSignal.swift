@@ -21,7 +21,7 @@ package final class CommitSignal: StoreResource {
 
   package var isClosed: Bool { state.withLock { $0.isClosed } }
 
-  /// Notes that a commit may have happened.
+  /// Records that a commit may have happened.
   package func noteCommit() {
     let waiters = state.withLock { state in
       state.generation += 1
@@ -48,7 +48,7 @@ package final class CommitSignal: StoreResource {
     return Array(state.waiters.values)
   }
 
-  /// Returns when the generation is not `seen` any more, the store is closed, or the task is cancelled.
+  /// Returns when the generation is no longer `seen`, the store is closed, or the task is cancelled.
   package func wait(after seen: UInt64) async {
     let number = state.withLock { state in
       state.lastWaiter += 1

@@ -33,7 +33,7 @@ public final class ObjectStore: Sendable {
   package let schema: Schema
   /// The format version of the file at the time of opening; `info` returns the current one.
   package let formatVersion: UInt32
-  /// What the sessions of the store share. Hooks concern writes only.
+  /// The shared state of the store's sessions. Hooks concern writes only.
   package let context: StoreContext
   /// Lifecycle hooks, or nil if none are registered.
   let hooks = Mutex<(any SessionHooks)?>(nil)
@@ -41,12 +41,12 @@ public final class ObjectStore: Sendable {
   package let attachments = Attachments()
   /// Wakes tasks that wait for commits.
   package let commitSignal = CommitSignal()
-  /// What ends with the store, in this order.
+  /// Resources that are closed with the store, in this order.
   private let resources: [any StoreResource]
-  /// Asynchronous writes wait and sync here, one after the other, and never on the cooperative pool.
+  /// The queue on which asynchronous writes wait and sync in order, never on the cooperative pool.
   package let writerQueue = WriterQueue()
 
-  /// - Parameter resources: what else ends with the store, before its waiting tasks and uploads do.
+  /// - Parameter resources: other resources to close with the store, before its waiting tasks and uploads end.
   package init(
     path: String, uuid: UUID, options: StoreOptions, engine: any StorageEngine, schema: Schema, formatVersion: UInt32,
     resources: [any StoreResource]
@@ -70,7 +70,7 @@ public final class ObjectStore: Sendable {
     engine.close()
   }
 
-  /// The only resource of a type, which the store was assembled with.
+  /// Returns the only resource of a type with which the store was assembled.
   package func resource<Resource: StoreResource>(_: Resource.Type) -> Resource {
     for case let resource as Resource in resources { return resource }
     preconditionFailure("the store was assembled without \(Resource.self)")
