@@ -130,7 +130,7 @@ struct TableGoldenTests {
     let place = SavedKeysKey(epoch: 3, commit: 258, part: 1)
     #expect(hex(place.bytes.array) == "00000000000000000003000000000000010200000001")
     #expect(try SavedKeysKey(place.bytes.bytes) == place)
-    var list = SavedKeys()
+    var list = PreimageKeys()
     let owner = ShortKey.object(id)
     owner.withUnsafeBytes { list.append(.objects(rootCode: 1), $0, byteCount: 100) }
     Array("abc".utf8).withUnsafeBytes { list.append(.indexes, $0, byteCount: 200) }

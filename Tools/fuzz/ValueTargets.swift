@@ -90,7 +90,7 @@ private func roundTrip<Value: ValueCodec>(
 @Sendable private func savedKeys(_ bytes: UnsafeRawBufferPointer) {
   let stored = ValueEnvelope.encode(Array(bytes), seed: seed)
   guard let view = try? SavedKeysView(stored.span.bytes, seed: seed) else { return }
-  var again = SavedKeys()
+  var again = PreimageKeys()
   var left = view.byteCount
   view.forEach { table, key in
     key.withUnsafeBytes { again.append(table, $0, byteCount: left) }

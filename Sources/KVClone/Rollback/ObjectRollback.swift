@@ -51,7 +51,7 @@ struct ObjectRollback: ~Copyable, SessionOwner {
   }
 
   /// Returns the content of the snapshot, by the current schema.
-  private borrowing func past(_ snapshot: SnapshotValue, _ recorder: SnapshotRecorder) -> Session {
+  private borrowing func past(_ snapshot: SnapshotValue, _ recorder: PreimageRecorder) -> Session {
     StoreContext(uuid: session.storeUUID, serialFloor: session.serialFloor).session(
       SnapshotBackend(
         recorder.inner, preimages: session.schema.tables.preimages,

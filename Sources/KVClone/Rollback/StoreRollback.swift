@@ -45,7 +45,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
     let then = StorageTransaction(
       SnapshotBackend(recorder.inner, preimages: session.schema.tables.preimages, horizon, isWritten: true))
     var next: SavedKeysKey? = SavedKeysKey(epoch: snapshot.epoch, commit: 0, part: 0)
-    while let start = next, let list = try SavedKeyList(session, from: start, before: .max) {
+    while let start = next, let list = try PreimageKeyList(session, from: start, before: .max) {
       for (table, key) in list.keys {
         // Later lists are those of this transaction.
         if list.place.epoch < automatic.epoch { run.changes.note(table, key) }
@@ -74,7 +74,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
   ///
   /// - Parameter before: the snapshot of the state before the rollback.
   private borrowing func tally(
-    _ changes: SnapshotComparison.Changes, _ recorder: SnapshotRecorder, since past: Schema, _ before: SnapshotHorizon
+    _ changes: SnapshotComparison.Changes, _ recorder: PreimageRecorder, since past: Schema, _ before: SnapshotHorizon
   ) throws(StoreError) -> RollbackTally {
     let context = StoreContext(uuid: session.storeUUID)
     let preimages = session.schema.tables.preimages

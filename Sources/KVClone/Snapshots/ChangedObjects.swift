@@ -17,7 +17,7 @@ final class ChangedObjects {
 
   /// Whether the object has no preimage, if that is known already.
   @inline(__always)
-  func isUnchanged(_ serial: UInt64, _ table: TableCode, _ states: SavedStates) throws(StoreError) -> Bool {
+  func isUnchanged(_ serial: UInt64, _ table: TableCode, _ states: PreimageReader) throws(StoreError) -> Bool {
     if let serials { return !serials.contains(serial) }
     lookupCount += 1
     if lookupCount == threshold { try gather(table, states) }
@@ -25,7 +25,7 @@ final class ChangedObjects {
   }
 
   @inline(never)
-  private func gather(_ table: TableCode, _ states: SavedStates) throws(StoreError) {
+  private func gather(_ table: TableCode, _ states: PreimageReader) throws(StoreError) {
     let found = SerialSet()
     let limit = lookupCount * Self.statesPerLookup
     var count = 0

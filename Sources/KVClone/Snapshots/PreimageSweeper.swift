@@ -40,8 +40,8 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
   ///   if there is no earlier snapshot.
   private mutating func sweep(_ epochs: Range<UInt64>, neededSince older: SnapshotHorizon?) throws(StoreError) {
     var next: SavedKeysKey? = SavedKeysKey(epoch: epochs.lowerBound, commit: 0, part: 0)
-    while let start = next, let list = try SavedKeyList(session, from: start, before: epochs.upperBound) {
-      var kept = SavedKeys()
+    while let start = next, let list = try PreimageKeyList(session, from: start, before: epochs.upperBound) {
+      var kept = PreimageKeys()
       var keptCount = 0
       for (table, key) in list.keys {
         if let older, try isNeeded(table, key, epoch: list.place.epoch, since: older) {
@@ -79,7 +79,7 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
     guard table == .blobInfo, let serial = try? NumberKey.blobSerial(key.span.bytes) else { return }
     if try session.storage.get(session.schema.tables.blobinfo, key.span.bytes) != nil { return }
     // A snapshot from before the upload was finished does not retain the blob.
-    let states = SavedStates(session.storage.backend, preimages, epoch: 0)
+    let states = PreimageReader(session.storage.backend, preimages, epoch: 0)
     if try states.hasValue(of: table, unsafePointers(key.span.bytes)) { return }
     try session.storage.deleteBlobChunks(session.blobTables, serial)
   }
@@ -101,7 +101,7 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
     do throws(RecordError) {
       return try PreimageKey.epoch(of: entry.key) < older.epoch
     } catch {
-      throw SavedStates.corrupted(error)
+      throw PreimageReader.corrupted(error)
     }
   }
 
@@ -129,7 +129,7 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
     let end = all.first { $0.epoch > snapshot.epoch }?.epoch ?? .max
     var sum: UInt64 = 0
     var next: SavedKeysKey? = SavedKeysKey(epoch: snapshot.epoch, commit: 0, part: 0)
-    while let start = next, let list = try SavedKeyList(session, from: start, before: end) {
+    while let start = next, let list = try PreimageKeyList(session, from: start, before: end) {
       next = list.place.following
       guard let older else {
         sum = sum.addingReportingOverflow(list.byteCount).partialValue

@@ -9,7 +9,7 @@ import KVCloneRecords
 /// A decorator around the storage engine, so that all reading code works with it unchanged.
 final class SnapshotBackend: StorageBackend {
   let inner: any StorageBackend
-  private let preimages: SavedStates
+  private let preimages: PreimageReader
   private let horizon: SnapshotHorizon
   /// Whether preimages may be saved during the reads. Then the absence of preimages is not cached.
   private let isWritten: Bool
@@ -23,7 +23,7 @@ final class SnapshotBackend: StorageBackend {
   ) {
     self.inner = inner
     self.isWritten = isWritten
-    self.preimages = SavedStates(inner, preimages, epoch: horizon.epoch)
+    self.preimages = PreimageReader(inner, preimages, epoch: horizon.epoch)
     self.horizon = horizon
   }
 

@@ -124,7 +124,7 @@ struct SnapshotComparison {
     in epochs: Range<UInt64>, _ first: SnapshotValue, _ session: borrowing Session
   ) throws(StoreError) -> Changes {
     var changes = Changes(horizon: SnapshotHorizon(first, session.schema.orderedLists))
-    try SavedKeyList.forEachKey(in: epochs, session) { (table, key) throws(StoreError) in changes.note(table, key) }
+    try PreimageKeyList.forEachKey(in: epochs, session) { (table, key) throws(StoreError) in changes.note(table, key) }
     changes.sortChunks()
     return changes
   }

@@ -89,7 +89,7 @@ struct SnapshotManager: ~Copyable, SessionOwner {
     let horizon = snapshot.map { SnapshotHorizon($0, session.schema.orderedLists) }
     if let recorder = session.storage.recorder { return try recorder.begin(horizon, isNew: isNew) }
     let (preimages, commit) = (session.schema.tables.preimages, session.commit)
-    session.storage.interpose { SnapshotRecorder($0, preimages: preimages, commit: commit, horizon, isNew: isNew) }
+    session.storage.interpose { PreimageRecorder($0, preimages: preimages, commit: commit, horizon, isNew: isNew) }
   }
 
   private static func encode(_ userInfo: [String: String]) throws(StoreError) -> [UInt8] {

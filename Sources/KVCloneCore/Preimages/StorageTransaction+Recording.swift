@@ -2,7 +2,7 @@ import KVCloneRecords
 
 extension StorageTransaction {
   /// The recorder of preimages in this write transaction, or nil if the store has no snapshots.
-  package var recorder: SnapshotRecorder? { backend as? SnapshotRecorder }
+  package var recorder: PreimageRecorder? { backend as? PreimageRecorder }
 
   /// Records preimages from now on, if the store has snapshots.
   package mutating func record(
@@ -11,14 +11,14 @@ extension StorageTransaction {
     guard let youngest = try Snapshots.youngest(self, schema.tables) else { return }
     let horizon = SnapshotHorizon(youngest, schema.orderedLists)
     interpose {
-      SnapshotRecorder(
+      PreimageRecorder(
         $0, preimages: schema.tables.preimages, commit: commit, horizon, droppedIndexes: droppedIndexes)
     }
   }
 
   /// Ends the recording of preimages, at the end of a commit in the middle of the transaction.
   mutating func endRecording() throws(StoreError) {
-    try removeDecorator(SnapshotRecorder.self) { (recorder) throws(StoreError) in try recorder.flush() }
+    try removeDecorator(PreimageRecorder.self) { (recorder) throws(StoreError) in try recorder.flush() }
   }
 
   /// Removes references to a blob, and with the last one the blob.

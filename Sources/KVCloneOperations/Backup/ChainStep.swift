@@ -86,10 +86,10 @@ struct ChainStep: ~Copyable {
 
   /// Restores all preimages. Blobs come first, so that they exist when their references are counted.
   private mutating func goBack() throws(StoreError) {
-    let states = SavedStates(before.storage.backend, oldSchema.tables.preimages, epoch: since.epoch)
+    let states = PreimageReader(before.storage.backend, oldSchema.tables.preimages, epoch: since.epoch)
     for isBlobs in [true, false] {
       var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
-      while let start = next, let list = try SavedKeyList(before, from: start, before: .max) {
+      while let start = next, let list = try PreimageKeyList(before, from: start, before: .max) {
         for (table, key) in list.keys
         where (table == .blobInfo) == isBlobs && key.withUnsafeBytes({ horizon.sees(table, $0) }) {
           try goBack(table, unsafePointers(key.span.bytes), states)
@@ -100,7 +100,7 @@ struct ChainStep: ~Copyable {
   }
 
   private mutating func goBack(
-    _ table: TableCode, _ key: UnsafeRawBufferPointer, _ states: SavedStates
+    _ table: TableCode, _ key: UnsafeRawBufferPointer, _ states: PreimageReader
   ) throws(StoreError) {
     switch try states.state(of: table, key) {
     case .unchanged: return
@@ -144,7 +144,7 @@ struct ChainStep: ~Copyable {
   /// Deletes the remaining newer entries, and tables that are replaced as a whole.
   private func dropLater() throws(StoreError) {
     var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
-    while let start = next, let list = try SavedKeyList(before, from: start, before: .max) {
+    while let start = next, let list = try PreimageKeyList(before, from: start, before: .max) {
       for (table, key) in list.keys {
         let state = PreimageKey.encode(table: table, key: key.span.bytes, epoch: list.place.epoch)
         try sink.delete(.preimages, unsafePointers(state.span.bytes))
@@ -313,7 +313,7 @@ struct ChainStep: ~Copyable {
         continue
       }
       try sink.delete(.blobInfo, pointers)
-      let states = SavedStates(sink.backend, try sink.table(.preimages), epoch: 0)
+      let states = PreimageReader(sink.backend, try sink.table(.preimages), epoch: 0)
       if try states.hasValue(of: .blobInfo, pointers) { continue }
       try sink.deleteChunks(of: serial)
     }

@@ -70,7 +70,7 @@ struct IncrementGathering: ~Copyable {
   private borrowing func gatherSaved() throws(StoreError) {
     let preimages = session.schema.tables.preimages
     var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
-    while let start = next, let list = try SavedKeyList(session, from: start, before: .max) {
+    while let start = next, let list = try PreimageKeyList(session, from: start, before: .max) {
       let place = list.place.bytes
       if let value = try session.storage.get(preimages, place.bytes) {
         try sink.put(.preimages, unsafePointers(place.bytes), unsafePointers(value))
@@ -78,7 +78,7 @@ struct IncrementGathering: ~Copyable {
       for (table, key) in list.keys {
         let state = PreimageKey.encode(table: table, key: key.span.bytes, epoch: list.place.epoch)
         guard let value = try session.storage.get(preimages, state.span.bytes) else {
-          throw SavedStates.corrupted(.badKey)
+          throw PreimageReader.corrupted(.badKey)
         }
         try sink.put(.preimages, unsafePointers(state.span.bytes), unsafePointers(value))
         // Newer keys have preimages for newer snapshots.
@@ -93,13 +93,13 @@ struct IncrementGathering: ~Copyable {
     do throws(RecordError) {
       return try PreimageView(value, seed: ValueEnvelope.seed(tableCode: .preimages, key: key)).isPresent
     } catch {
-      throw SavedStates.corrupted(error)
+      throw PreimageReader.corrupted(error)
     }
   }
 
   /// Adds the current value of a key, or its deletion.
   private borrowing func gatherPresent(_ code: TableCode, _ key: [UInt8]) throws(StoreError) {
-    guard let table = session.schema.table(code) else { throw SavedStates.corrupted(.badKey) }
+    guard let table = session.schema.table(code) else { throw PreimageReader.corrupted(.badKey) }
     guard let value = try session.storage.get(table, key.span.bytes) else {
       return try sink.noteDeletion(code, unsafePointers(key.span.bytes))
     }

@@ -101,7 +101,7 @@ struct RecordRenewal: ~Copyable {
   /// Whether a snapshot of an earlier version needs exactly this record: there is no preimage for it.
   private borrowing func isShown(_ id: ObjectID, _ session: borrowing Session) throws(StoreError) -> Bool {
     guard let horizon, horizon.sees(id) else { return false }
-    let states = SavedStates(session.storage.backend, schema.tables.preimages, epoch: horizon.epoch)
+    let states = PreimageReader(session.storage.backend, schema.tables.preimages, epoch: horizon.epoch)
     let key = ShortKey.object(id)
     guard case .unchanged = try states.state(of: .objects(rootCode: id.rootCode), unsafePointers(key.bytes)) else {
       return false

@@ -18,7 +18,7 @@ struct CheckSnapshotTests {
     let state = PreimageView.encode(
       value.span.bytes, seed: ValueEnvelope.seed(tableCode: .preimages, key: place.span.bytes))
     let list = SavedKeysKey(epoch: epoch, commit: 1 << 40, part: UInt32(key.count)).bytes
-    var saved = SavedKeys()
+    var saved = PreimageKeys()
     key.withUnsafeBytes { saved.append(table.code, $0, byteCount: UInt64(place.count + state.count)) }
     var bytes: [UInt8] = []
     saved.take(seed: ValueEnvelope.seed(tableCode: .preimages, key: list)) { span in

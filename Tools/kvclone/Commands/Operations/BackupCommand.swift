@@ -88,84 +88,6 @@ struct BackupCommand: ToolCommand {
   }
 }
 
-struct RestoreCommand: ToolCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "restore", abstract: "Restores a store from a backup, and verifies it.",
-    discussion: """
-      Checks the backup, copies it, and verifies the copy. The path given with --to must not exist. The backup is not \
-      changed.
-
-      List incremental backups (`backup --since`) after the full backup, in the order in which they were made. The new \
-      store is checked as a whole before it appears under its name.
-      """,
-    examples: ["kvclone restore full-mon --to restored", "kvclone restore full-mon tue.inc wed.inc --to restored"])
-
-  @OptionGroup var global: GlobalOptions
-
-  @Argument(
-    help: ArgumentHelp("The full backup, then its incremental backups, oldest first.", valueName: "src"),
-    completion: .directory)
-  var sources: [String]
-
-  @Option(
-    name: .customLong("to"), help: ArgumentHelp("The store to create.", valueName: "store"), completion: .directory)
-  var target: String
-
-  func validate() throws {
-    if sources.contains("") || target.isEmpty { throw ValidationError("a path is an empty string; give a path") }
-    if global.store != nil { throw ValidationError("restore takes the new store from --to; remove --store") }
-  }
-
-  func run() throws {
-    let cancellation = Cancellation()
-    let bar = BackupBar("restore", global)
-    let result = try Interruption.cancelling(cancellation.cancel) {
-      defer { bar.finish() }
-      return try ObjectStore.restore(from: sources, to: target, progress: bar.update, cancellation: cancellation)
-    }
-    try BackupReport("restored to", target, result).write(global)
-  }
-}
-
-struct CompactCommand: ToolCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "compact", abstract: "Creates a compact copy of the store, without free pages and deleted data.",
-    discussion: """
-      The copy is verified; the store is not changed. To replace the store with the copy, close the store in all \
-      processes, then rename both directories.
-
-      After a migration, the copy has all records in the layout of the current model, including those not written \
-      since. Records that a snapshot of an earlier model version still shows keep their layout; delete that snapshot \
-      first if you no longer need it.
-      """,
-    examples: ["kvclone -s notes.kvclone compact -o compacted"])
-
-  @OptionGroup var global: GlobalOptions
-
-  @Option(
-    name: [.customShort("o"), .long], help: ArgumentHelp("The directory to create.", valueName: "dest"),
-    completion: .directory)
-  var output: String
-
-  func validate() throws {
-    if output.isEmpty { throw ValidationError("--output is an empty string; give a path") }
-  }
-
-  func run() throws {
-    let store = try global.openStore(isReadOnly: true)
-    defer { store.close() }
-    let cancellation = Cancellation()
-    let bar = BackupBar("compact", global)
-    let before = try store.info().fileBytes
-    let result = try Interruption.cancelling(cancellation.cancel) {
-      defer { bar.finish() }
-      return try store.backup(
-        to: output, options: BackupOptions(finishesMigration: true), progress: bar.update, cancellation: cancellation)
-    }
-    try BackupReport(compacted: output, from: before, result).write(global)
-  }
-}
-
 /// Shows the progress of a backup.
 struct BackupBar: Sendable {
   private let bar: ProgressBar
@@ -182,7 +104,7 @@ struct BackupBar: Sendable {
 }
 
 /// The result as text and JSON.
-private struct BackupReport {
+struct BackupReport {
   let path: String
   let verb: String
   let byteCount: UInt64

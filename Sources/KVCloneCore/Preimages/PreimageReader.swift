@@ -3,7 +3,7 @@ package import KVCloneLMDB
 package import KVCloneRecords
 
 /// The preimages that a snapshot needs: of its own epoch and later ones, the earliest of each key.
-package struct SavedStates {
+package struct PreimageReader {
   private let inner: any StorageBackend
   private let preimages: StorageTable
   private let epoch: UInt64
@@ -186,7 +186,7 @@ package final class SavedState {
 
   package init() {}
 
-  fileprivate func take(_ found: SavedStates.Entry?) {
+  fileprivate func take(_ found: PreimageReader.Entry?) {
     isThere = found != nil
     guard let found else { return }
     isCertain = found.isCertain

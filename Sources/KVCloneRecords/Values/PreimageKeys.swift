@@ -2,7 +2,7 @@
 ///
 /// bytes u64 | count u32 | (table code u16, length u16, key)*. *Bytes* is the size of these preimages: keys, values,
 /// and the blobs that only they keep.
-package struct SavedKeys: ~Copyable {
+package struct PreimageKeys: ~Copyable {
   private var writer = ByteWriter()
   package private(set) var count = 0
   /// The size of the preimages in bytes.

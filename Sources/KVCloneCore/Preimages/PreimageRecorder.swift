@@ -6,7 +6,7 @@ package import KVCloneRecords
 ///
 /// One preimage serves all snapshots since the previous preimage, so only the youngest is checked. Without snapshots
 /// there is no decorator between the store and its engine.
-package final class SnapshotRecorder: StorageDecorator, TransactionSpace {
+package final class PreimageRecorder: StorageDecorator, TransactionSpace {
   package var inner: any StorageBackend
   private let preimages: StorageTable
   private let commitNumber: UInt64
@@ -14,7 +14,7 @@ package final class SnapshotRecorder: StorageDecorator, TransactionSpace {
   private(set) var horizon: SnapshotHorizon?
   /// Indexes that are being dropped: no snapshot uses their entries any more.
   private var droppedIndexes: Set<UInt16>
-  private var saved = SavedKeys()
+  private var saved = PreimageKeys()
   private var savedParts: UInt32 = 0
   /// The size of all preimages that the transaction has saved, and of the blobs that they keep.
   package private(set) var savedByteCount: UInt64 = 0
@@ -218,7 +218,7 @@ package final class SnapshotRecorder: StorageDecorator, TransactionSpace {
   /// No snapshot shows a blob that was still an upload when the youngest snapshot was created.
   package func keepsBlob(_ serial: UInt64) throws(StoreError) -> Bool {
     guard let horizon, horizon.sees(blob: serial) else { return false }
-    let states = SavedStates(inner, preimages, epoch: horizon.epoch)
+    let states = PreimageReader(inner, preimages, epoch: horizon.epoch)
     let key = ShortKey.blobInfo(serial)
     do throws(StoreError) {
       if case .absent = try states.state(of: .blobInfo, unsafePointers(key.bytes)) { return false }

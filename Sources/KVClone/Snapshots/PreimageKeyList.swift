@@ -2,7 +2,7 @@ package import KVCloneCore
 package import KVCloneRecords
 
 /// A copied list of the keys whose preimages one commit has saved for a snapshot, or a part of it.
-package struct SavedKeyList {
+package struct PreimageKeyList {
   package let place: SavedKeysKey
   let byteCount: UInt64
   package let keys: [(table: TableCode, key: [UInt8])]
@@ -37,7 +37,7 @@ package struct SavedKeyList {
     in epochs: Range<UInt64>, _ session: borrowing Session, _ body: (TableCode, [UInt8]) throws(StoreError) -> Void
   ) throws(StoreError) {
     var next: SavedKeysKey? = SavedKeysKey(epoch: epochs.lowerBound, commit: 0, part: 0)
-    while let start = next, let list = try SavedKeyList(session, from: start, before: epochs.upperBound) {
+    while let start = next, let list = try PreimageKeyList(session, from: start, before: epochs.upperBound) {
       for (table, key) in list.keys { try body(table, key) }
       next = list.place.following
     }

@@ -1,0 +1,42 @@
+import ArgumentParser
+import KVClone
+import KVCloneOperations
+
+struct RestoreCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "restore", abstract: "Restores a store from a backup, and verifies it.",
+    discussion: """
+      Checks the backup, copies it, and verifies the copy. The path given with --to must not exist. The backup is not \
+      changed.
+
+      List incremental backups (`backup --since`) after the full backup, in the order in which they were made. The new \
+      store is checked as a whole before it appears under its name.
+      """,
+    examples: ["kvclone restore full-mon --to restored", "kvclone restore full-mon tue.inc wed.inc --to restored"])
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(
+    help: ArgumentHelp("The full backup, then its incremental backups, oldest first.", valueName: "src"),
+    completion: .directory)
+  var sources: [String]
+
+  @Option(
+    name: .customLong("to"), help: ArgumentHelp("The store to create.", valueName: "store"), completion: .directory)
+  var target: String
+
+  func validate() throws {
+    if sources.contains("") || target.isEmpty { throw ValidationError("a path is an empty string; give a path") }
+    if global.store != nil { throw ValidationError("restore takes the new store from --to; remove --store") }
+  }
+
+  func run() throws {
+    let cancellation = Cancellation()
+    let bar = BackupBar("restore", global)
+    let result = try Interruption.cancelling(cancellation.cancel) {
+      defer { bar.finish() }
+      return try ObjectStore.restore(from: sources, to: target, progress: bar.update, cancellation: cancellation)
+    }
+    try BackupReport("restored to", target, result).write(global)
+  }
+}
