@@ -87,7 +87,8 @@ struct CommitGroup: ~Copyable {
         do {
           try transaction.session.storage.rollBack(to: savepoint)
         } catch let failure {
-          throw failure.cause(after: error)
+          transaction.session.changes.fail(error)
+          throw failure.cause(in: transaction.session.changes)
         }
         write.resume(throwing: error)
       }

@@ -22,7 +22,9 @@ struct Savepoint {
     do throws(StoreError) {
       try session.storage.rollBack(to: storage)
     } catch let failure {
-      let cause = failure.cause(after: error)
+      session.changes.fail(error)
+      session.changes.fail(failure)
+      let cause = failure.cause(in: session.changes)
       session.changes.failure = nil
       session.changes.fail(cause)
       throw cause
@@ -41,10 +43,10 @@ struct Savepoint {
 }
 
 extension StoreError {
-  /// Returns the error to report if this one ends a rollback that `error` caused: after an error of its own, the engine
-  /// refuses the rollback, and the error of its own says why.
-  func cause(after error: any Error) -> StoreError {
-    kind == .transactionAborted ? error as? StoreError ?? self : self
+  /// Returns the error to report if this one ends a rollback: after an error of its own, the engine refuses the
+  /// rollback, and that error is the cause, even if the caller of a nested savepoint caught it.
+  func cause(in changes: PendingChanges) -> StoreError {
+    kind == .transactionAborted ? changes.engineFailure ?? self : self
   }
 }
 

@@ -5,7 +5,7 @@ import Synchronization
 
 @testable import KVCloneCore
 
-/// An engine around another one that counts write transactions, and lets commits wait or fail.
+/// An engine around another one that counts write transactions, and lets commits and puts fail.
 final class GroupCommitEngine: StorageEngine {
   private struct State {
     var beginCount = 0
@@ -13,6 +13,7 @@ final class GroupCommitEngine: StorageEngine {
     var failure: StoreError?
     /// Whether the commit that fails is stored all the same.
     var storesFailing = false
+    var putFailure: StoreError?
   }
 
   private let inner: any StorageEngine
@@ -29,6 +30,16 @@ final class GroupCommitEngine: StorageEngine {
   /// Lets the next commit fail with this error; it is durable or not.
   func failNextCommit(_ error: StoreError, storing: Bool = false) {
     state.withLock { ($0.failure, $0.storesFailing) = (error, storing) }
+  }
+
+  /// Lets the next put fail with this error. As in LMDB, the transaction refuses all changes afterwards.
+  func failNextPut(_ error: StoreError) { state.withLock { $0.putFailure = error } }
+
+  fileprivate func takePutFailure() -> StoreError? {
+    state.withLock { state in
+      defer { state.putFailure = nil }
+      return state.putFailure
+    }
   }
 
   fileprivate func commit(_ transaction: any StorageBackend) throws(StoreError) {
@@ -73,6 +84,7 @@ final class GroupCommitEngine: StorageEngine {
 private final class GroupCommitTransaction: StorageBackend {
   private let engine: GroupCommitEngine
   private let inner: any StorageBackend
+  private var isBroken = false
 
   init(_ engine: GroupCommitEngine, _ inner: any StorageBackend) { (self.engine, self.inner) = (engine, inner) }
 
@@ -93,21 +105,30 @@ private final class GroupCommitTransaction: StorageBackend {
     try inner.scan(table, from: key, before: end, body)
   }
 
+  private func change<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+    if !isBroken, let failure = engine.takePutFailure() {
+      isBroken = true
+      throw failure
+    }
+    if isBroken { throw StoreError(.transactionAborted, "the test's transaction was aborted") }
+    return try body()
+  }
+
   func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {
-    try inner.put(table, key, value)
+    try change { () throws(StoreError) in try inner.put(table, key, value) }
   }
 
   func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
   {
-    try inner.append(table, key, value)
+    try change { () throws(StoreError) in try inner.append(table, key, value) }
   }
 
   func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>) throws(StoreError) {
-    try inner.appendRun(table, entries)
+    try change { () throws(StoreError) in try inner.appendRun(table, entries) }
   }
 
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
-    try inner.delete(table, key)
+    try change { () throws(StoreError) in try inner.delete(table, key) }
   }
 
   func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] { try inner.makeTables(tables) }

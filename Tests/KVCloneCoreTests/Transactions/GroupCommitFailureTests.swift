@@ -220,4 +220,37 @@ struct GroupCommitFailureTests {
     #expect(try fixture.commits() == (isStored ? 11 : 1))
     try checked(fixture.store)
   }
+
+  @Test(
+    "an error of the engine in a later write is the error of all, even if a savepoint's caller catches it",
+    arguments: [StoreError.Kind.diskFull, .mapFull, .io], [false, true])
+  func engineFailure(_ kind: StoreError.Kind, _ isCaught: Bool) async throws {
+    let fixture = try GroupCommitFixture()
+    let made = try SavepointFixture(fixture.store)
+    let lines = try fixture.store.lines()
+    let engine = fixture.engine
+    let results = try await fixture.waiting(10) { store, number in
+      try await store.write { tx in
+        try tx.insert("Marker", relationships: ["album": [made.album]])
+        guard number == 7 else { return number }
+        do {
+          try tx.savepoint { tx in
+            engine.failNextPut(StoreError(kind, "the test's disk fails"))
+            try tx.insert("Marker", relationships: ["album": [made.other]])
+          }
+        } catch {
+          if !isCaught { throw error }
+        }
+        return number
+      }
+    }
+    // The writes after it are members of another group.
+    let errors = results.errors
+    #expect(errors[7]?.storeErrorKind == kind, "\(errors)")
+    #expect(errors.values.allSatisfy { $0.storeErrorKind == kind }, "\(errors)")
+    if errors.count == 10 { #expect(try fixture.store.lines() == lines) }
+    try checked(fixture.store)
+    let id = try await fixture.store.write { tx in try tx.insert("Marker") }
+    #expect(try fixture.store.exists(id))
+  }
 }

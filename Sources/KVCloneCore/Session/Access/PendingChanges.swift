@@ -30,6 +30,8 @@ package struct PendingChanges {
   package var nextBlobSerial: UInt64?
   /// The first failure that left a change incomplete; the transaction is then abort-only.
   package var failure: StoreError?
+  /// The first error of the engine that left a change incomplete. The engine refuses everything since.
+  private(set) var engineFailure: StoreError?
   /// Whether any object has provenance (R33), once it was looked up.
   package var hasProvenance: Bool?
   /// The transaction's entry in the history; nil if history is disabled.
@@ -78,6 +80,9 @@ package struct PendingChanges {
 
   /// Records an incomplete change: the transaction is abort-only from now on.
   package mutating func fail(_ error: any Error) {
+    if engineFailure == nil, let error = error as? StoreError, [.mapFull, .diskFull, .io].contains(error.kind) {
+      engineFailure = error
+    }
     if failure != nil { return }
     let reason = (error as? any KVCloneError)?.message ?? "an operation failed after its first change"
     failure = StoreError(.transactionAborted, "the transaction was aborted: \(reason)")
