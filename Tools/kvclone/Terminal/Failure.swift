@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import KVClone
+import KVCloneOperations
 
 /// The failure of a command: an exit code and one line.
 struct Failure: Error {

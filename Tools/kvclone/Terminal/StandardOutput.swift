@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 import Synchronization
 
 /// Standard output as a sink of bytes: a failed write is an error, even if the descriptor was closed from the start.

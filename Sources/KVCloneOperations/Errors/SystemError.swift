@@ -1,4 +1,5 @@
 import Foundation
+package import KVCloneCore
 import KVCloneLMDB
 
 /// The operating system's error behind a Foundation error, with a remedy.
