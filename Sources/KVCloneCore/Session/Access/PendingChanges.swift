@@ -43,11 +43,8 @@ package struct PendingChanges {
   /// The author and the operation, for the history.
   package var author = ""
   package var operation = ""
-  /// The number of objects that may be inserted before the limit must be checked again.
-  var objectRoom = 0
-  /// The number of objects when the transaction began, if there is a limit.
-  var firstObjectCount = 0
-  var firstUsedPages = 0
+  /// The use of the store's limits, if it has any.
+  var limitUse = StoreLimits.Use()
   /// Whether anything was written.
   package var isEmpty = true
   private var hasDeletes = false

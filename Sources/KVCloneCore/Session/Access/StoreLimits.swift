@@ -4,6 +4,15 @@ import KVCloneRecords
 ///
 /// A class, so that a session of a store without limits only has a nil.
 package final class StoreLimits: Sendable {
+  /// The use of the limits by one write transaction.
+  struct Use {
+    /// The number of objects that may be inserted before the limit has to be checked again.
+    var objectRoom = 0
+    /// The numbers of objects and used pages when the transaction began.
+    var firstObjectCount = 0
+    var firstUsedPages = 0
+  }
+
   let objectCount: Int?
   package let fileBytes: UInt64?
 
@@ -42,8 +51,8 @@ extension StoreLimits {
     guard session.limits != nil else { return }
     let objectCount = try objectCount(in: session)
     let usedPages = try usedPageCount(in: session) ?? 0
-    session.changes.firstObjectCount = objectCount
-    session.changes.firstUsedPages = usedPages
+    session.changes.limitUse.firstObjectCount = objectCount
+    session.changes.limitUse.firstUsedPages = usedPages
   }
 
   /// Returns the number of pages of all B+trees, if the engine has pages.
@@ -55,13 +64,13 @@ extension StoreLimits {
   /// Throws if the objects to insert exceed the limit. Earlier deletions of the same transaction free space for them.
   static func takeObjectRoom(_ count: UInt64, in session: inout Session) throws(StoreError) {
     guard let limits = session.limits, let limit = limits.objectCount else { return }
-    if session.changes.objectRoom < count {
-      session.changes.objectRoom = max(0, limit - (try objectCount(in: session)))
+    if session.changes.limitUse.objectRoom < count {
+      session.changes.limitUse.objectRoom = max(0, limit - (try objectCount(in: session)))
     }
-    guard session.changes.objectRoom >= count else {
+    guard session.changes.limitUse.objectRoom >= count else {
       throw StoreError(.limitExceeded, limits.tooManyObjects(try objectCount(in: session) + Int(clamping: count)))
     }
-    session.changes.objectRoom -= Int(count)
+    session.changes.limitUse.objectRoom -= Int(count)
   }
 
   /// Returns the error that prevents a clone of this many objects; nil if there is none.
@@ -87,7 +96,7 @@ extension StoreLimits {
   static func check(in session: borrowing Session) throws(StoreError) {
     guard let limits = session.limits else { return }
     let objectCount = try objectCount(in: session)
-    if let limit = limits.objectCount, objectCount > limit, objectCount > session.changes.firstObjectCount {
+    if let limit = limits.objectCount, objectCount > limit, objectCount > session.changes.limitUse.firstObjectCount {
       throw StoreError(.limitExceeded, limits.tooManyObjects(objectCount))
     }
     guard let limit = limits.fileBytes, let growth = try session.storage.space()?.growth() else { return }
@@ -97,8 +106,8 @@ extension StoreLimits {
     guard growth.pageCount > growth.firstPageCount, byteCount > limit else { return }
     // Fewer objects on as many pages also free space, which later deletions make available.
     let usedPages = try usedPageCount(in: session) ?? 0
-    if usedPages < session.changes.firstUsedPages { return }
-    if objectCount < session.changes.firstObjectCount, usedPages == session.changes.firstUsedPages { return }
+    if usedPages < session.changes.limitUse.firstUsedPages { return }
+    if objectCount < session.changes.limitUse.firstObjectCount, usedPages == session.changes.limitUse.firstUsedPages { return }
     session.storage.space()?.refuseGrowth()
     throw StoreError(.limitExceeded, limits.tooManyBytes(byteCount))
   }
