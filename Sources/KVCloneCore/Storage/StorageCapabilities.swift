@@ -35,6 +35,15 @@ package protocol TransactionSpace: AnyObject {
   func checkCommitRoom() throws(StoreError)
 }
 
+extension TransactionSpace {
+  /// Checks whether the write transaction can write `byteCount` more bytes, and then still all pages that it has added,
+  /// which a commit writes.
+  func makeRoom(toContinueFor byteCount: Int) throws(StoreError) {
+    let added = try growth().map { max(0, $0.pageCount - $0.firstPageCount) * $0.pageSize } ?? 0
+    try makeRoom(for: UInt64(added + byteCount))
+  }
+}
+
 /// The local files of an engine that keeps a store in a directory.
 package protocol EngineFiles: AnyObject, Sendable {
   /// The absolute path of the directory at the time of opening.

@@ -57,9 +57,7 @@ final class UndoLog: StorageBackend {
   private func askForRoom(_ byteCount: Int) throws(StoreError) {
     unaskedByteCount += byteCount
     guard unaskedByteCount >= Self.roomStep, let space = inner.space else { return }
-    let growth = try space.growth()
-    let grown = growth.map { max(0, $0.pageCount - $0.firstPageCount) * $0.pageSize } ?? unaskedByteCount
-    try space.makeRoom(for: UInt64(grown + Self.roomStep))
+    try space.makeRoom(toContinueFor: Self.roomStep)
     unaskedByteCount = 0
   }
 

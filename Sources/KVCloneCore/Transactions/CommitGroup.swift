@@ -12,7 +12,7 @@ struct CommitGroup: ~Copyable {
 
   /// The free space that a group requires, in bytes, before it takes another write. A write that fills the map or the
   /// disk in the middle of a change would abort the whole group.
-  private static let neededRoom: UInt64 = 8 << 20
+  private static let neededRoom = 8 << 20
   /// The number of written bytes after which the space is checked again, by this group and the next ones.
   private static let checkedByteCount: UInt64 = 1 << 20
 
@@ -128,9 +128,7 @@ struct CommitGroup: ~Copyable {
     if store.writerQueue.uncheckedByteCount.load(ordering: .relaxed) < Self.checkedByteCount { return true }
     guard let space = storage.space() else { return true }
     do throws(StoreError) {
-      let growth = try space.growth()
-      let grown = growth.map { max(0, $0.pageCount - $0.firstPageCount) * $0.pageSize } ?? 0
-      try space.makeRoom(for: UInt64(grown) + Self.neededRoom)
+      try space.makeRoom(toContinueFor: Self.neededRoom)
     } catch {
       return false
     }
