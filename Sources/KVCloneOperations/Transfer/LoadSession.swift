@@ -111,7 +111,7 @@ final class LoadSession {
     }
     currentObject = nil
     if options.skipsBroken { dropDanglingLinks(hasMore: hasMore) } else { try refuseDanglingLabels(hasMore: hasMore) }
-    for pair in schema.pairs.indices { try link(pair, in: &transaction) }
+    try link(in: &transaction)
     if options.skipsBroken { try skipBrokenObjects(&transaction) }
     return hasMore
   }

@@ -13,7 +13,7 @@ struct SkippedLines {
   /// The reasons for skipping lines of this batch, by number, for the first ones found.
   private var errors: [UInt32: TransferError] = [:]
   /// The number of lines that were inserted before they were found to be broken.
-  private(set) var brokenCount = 0
+  private var brokenCount = 0
   private var restartCount = 0
   /// Whether a failure may leave a part of an object behind.
   var needsSavepoints = false

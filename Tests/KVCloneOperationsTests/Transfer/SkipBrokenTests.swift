@@ -209,6 +209,18 @@ struct SkipBrokenTests {
         #"{"id":"Pair/1","relationships":{"partner":"Pair/2"}}"#, #"{"id":"Pair/2","relationships":{"partner":null}}"#,
       ], ["1 disagreement"], ["Pair/2"]),
     Case(
+      "a line that contradicts two others takes no partner from either",
+      [
+        list(1, #""relationships":{"tasks":["Task/1"],"head":"Head/1"}"#), list(2), task(1, "List/2"),
+        #"{"id":"Head/1","relationships":{"list":"List/2"}}"#,
+      ], ["1 disagreement"], ["List/2", "Task/1", "Head/1"]),
+    Case(
+      "a line that contradicts another competes with no third one",
+      [
+        list(3, #""relationships":{"tasks":["Task/1"],"head":"Head/1"}"#),
+        list(1, #""relationships":{"head":"Head/1"}"#), #"{"id":"Head/1"}"#, list(2), task(1, "List/2"),
+      ], ["1 disagreement"], ["List/1", "Head/1", "List/2", "Task/1"]),
+    Case(
       "nothing but broken lines", ["{", #"{"id":"Task/1"}"#], ["1 unreadableLine", "2 requiredRelationshipMissing"], []),
     Case("empty lines", ["", list(1), " "], [], ["List/1"]),
   ]
