@@ -82,7 +82,10 @@ struct LineParser {
     do throws(TransferError) {
       let start = try markLength(line, number)
       let line = line.extracting(start..<line.count)
-      if isBlank(line) { return .blank }
+      if isBlank(line) {
+        if isStrict, number == 1 { throw missingHeader }
+        return .blank
+      }
       let object = try objectLine(line, number)
       if number == 1 {
         if let version = object.members["kvclone"] {
@@ -94,6 +97,8 @@ struct LineParser {
       return .object(try parse(object, line, number))
     } catch {
       if error.kind == .incompatibleHeader { return .refusal(error) }
+      // A first line without a readable header is not skipped either.
+      if isStrict, number == 1 { return .refusal(error) }
       if number == 1, case .wide? = EncodingMark.find(line) { return .refusal(error) }
       return .failure(error)
     }

@@ -450,6 +450,17 @@ struct SkipBrokenTests {
     try checked(store)
   }
 
+  @Test("with a required header, a first line that cannot be read is not skipped", arguments: ["{", "[]", "", " \r"])
+  func unreadableHeader(_ first: String) throws {
+    var strict = Self.skipping
+    strict.isStrict = true
+    let error = #expect(throws: TransferError.self) { try load([first, Self.list(1)], strict) }
+    #expect(error?.line == 1)
+    #expect(try store.info().objectCount == 0)
+    strict.skipsBroken = false
+    #expect(throws: TransferError.self) { try load([first, Self.list(1)], strict) }
+  }
+
   @Test("a text without broken lines loads the same store with and without the option", arguments: [nil, 1, 7])
   func clean(_ batch: Int?) throws {
     var lines: [String] = []
