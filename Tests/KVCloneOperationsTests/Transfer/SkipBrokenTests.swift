@@ -120,6 +120,15 @@ struct SkipBrokenTests {
       "id of a skipped line", [#"{"id":"List/1","attributes":{"key":1}}"#, list(1), list(2)],
       ["1 wrongType", "2 duplicateID"], ["List/2"]),
     Case(
+      "id of a line with an unknown member, or another value than an object",
+      [
+        #"{"extra":1,"id":"Pair/2"}"#, #"{"id":"Pair/2"}"#, #"{"id":"Pair/3","attributes":[]}"#, #"{"id":"Pair/3"}"#,
+        #"{"id":"Pair/4","relationships":5}"#, #"{"id":"Pair/4"}"#, list(2),
+      ],
+      [
+        "1 unreadableLine", "2 duplicateID", "3 unreadableLine", "4 duplicateID", "5 unreadableLine", "6 duplicateID",
+      ], ["List/2"]),
+    Case(
       "id of a line that is skipped at the end", [#"{"id":"List/1"}"#, list(1), list(2)],
       ["1 requiredValueMissing", "2 duplicateID"], ["List/2"]),
     Case("required value", [#"{"id":"List/1"}"#, list(2)], ["1 requiredValueMissing"], ["List/2"]),
