@@ -110,7 +110,11 @@ final class LoadSession {
       if lineNumber & 1023 == 0 { options.progress?(lineNumber, source.byteCount) }
     }
     currentObject = nil
-    if options.skipsBroken { dropDanglingLinks(hasMore: hasMore) } else { try refuseDanglingLabels(hasMore: hasMore) }
+    if options.skipsBroken {
+      try dropDanglingLinks(hasMore: hasMore, transaction)
+    } else {
+      try refuseDanglingLabels(hasMore: hasMore)
+    }
     try link(in: &transaction)
     if options.skipsBroken { try skipBrokenObjects(&transaction) }
     return hasMore
@@ -124,6 +128,8 @@ final class LoadSession {
       committedCounts = result.counts
       batchReader = reader
       skipped.endBatch(&result)
+      // Other writers may delete the objects before the next batch.
+      storedNumbers = [:]
     }
     for pair in links.indices {
       for side in links[pair].indices { links[pair][side].endBatch() }
@@ -150,6 +156,14 @@ final class LoadSession {
     }
     skipped.restartBatch()
     mayHaveDanglingLinks = true
+  }
+
+  /// Returns whether an earlier batch has created the object, and it was deleted since.
+  func wasDeleted(_ number: UInt32, _ transaction: borrowing WriteTransaction) throws(StoreError) -> Bool {
+    guard batchFirstLine > 1, labels.isDefined(number), !labels.isStored(number), !isOfBatch(number) else {
+      return false
+    }
+    return try !transaction.session.exists(labels.ids[Int(number)])
   }
 
   /// Returns whether a line of this batch has created the object.
@@ -323,7 +337,7 @@ extension LoadSession {
       statements.append(
         Statement(
           relationship: statement.relationship, targets: targets,
-          isLinkedAtOnce: canLinkAtOnce(statement.relationship, targets)))
+          isLinkedAtOnce: try canLinkAtOnce(statement.relationship, targets, transaction)))
     }
     if let failure = object.relationshipFailure { throw failure }
     let inserted = try insert(entity, object, statements, &transaction)
@@ -396,7 +410,9 @@ extension LoadSession {
   ///
   /// All targets must exist, and no later line may be able to state these links: lines of targets that come later could
   /// contradict this one, which is detected at the end of the batch.
-  private func canLinkAtOnce(_ relationship: LoadRelationship, _ targets: [UInt32]) -> Bool {
+  private func canLinkAtOnce(
+    _ relationship: LoadRelationship, _ targets: [UInt32], _ transaction: borrowing WriteTransaction
+  ) throws(StoreError) -> Bool {
     let pair = schema.pairs[relationship.pair]
     guard !targets.isEmpty, targets.count <= Self.atOnceLimit, pair.sides.count == 2 else { return false }
     let inverse = 1 - relationship.side
@@ -406,6 +422,7 @@ extension LoadSession {
       guard labels.isDefined(target), !inverseStatements.isGiven(target), !targets[..<place].contains(target) else {
         return false
       }
+      if options.skipsBroken, try wasDeleted(target, transaction) { return false }
     }
     return true
   }

@@ -94,15 +94,22 @@ extension LoadSession {
     skipped.insert(number, error(), isLoaded: true)
   }
 
-  /// Skips links to objects that no line has created.
-  func dropDanglingLinks(hasMore: Bool) {
-    if !mayHaveDanglingLinks, (Int(batchStart)..<labels.count).allSatisfy({ labels.isDefined(UInt32($0)) }) { return }
+  /// Skips links to objects that no line has created, or that were deleted after an earlier batch.
+  func dropDanglingLinks(hasMore: Bool, _ transaction: borrowing WriteTransaction) throws {
+    let isFirst = batchFirstLine == 1
+    if isFirst, !mayHaveDanglingLinks, (0..<labels.count).allSatisfy({ labels.isDefined(UInt32($0)) }) { return }
     mayHaveDanglingLinks = true
     for (pair, sides) in zip(schema.pairs, links) {
       for (side, statements) in zip(pair.sides, sides) {
-        statements.removeTargets { target, owner, line in
-          if labels.isDefined(target) { return false }
-          let reason = skipped.contains(target) ? "its line was skipped" : missingLine(hasMore: hasMore)
+        try statements.removeTargets { target, owner, line in
+          let reason: String
+          if !labels.isDefined(target) {
+            reason = skipped.contains(target) ? "its line was skipped" : missingLine(hasMore: hasMore)
+          } else if try wasDeleted(target, transaction) {
+            reason = "the object of that line was deleted after its batch"
+          } else {
+            return false
+          }
           skipped.noteLink(danglingLink(target, owner, line, side, reason))
           return true
         }

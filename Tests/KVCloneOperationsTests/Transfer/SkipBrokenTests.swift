@@ -430,6 +430,39 @@ struct SkipBrokenTests {
     #expect(try store.info().objectCount == 5)
   }
 
+  @Test("batches: links to objects that were deleted between two of them are left out")
+  func deletedBetweenBatches() throws {
+    try fill()
+    let text = [
+      #"{"id":"List/9","attributes":{"key":"a"},"relationships":{"watchers":["@Task/1"]}}"#, Self.list(8),
+      #"{"id":"List/7","attributes":{"key":"b"},"relationships":{"watchers":["@Task/1"]}}"#,
+      Self.task(1, "List/8"), Self.task(2, "List/9"),
+      #"{"id":"Task/3","relationships":{"list":"List/9","watched":["List/8"]}}"#,
+      #"{"id":"Head/1","relationships":{"list":"List/8"}}"#,
+    ]
+    var options = Self.skipping
+    options.batch = 1
+    var next = 0
+    let result = try store.load(options) { buffer in
+      if next == 2 {
+        try store.write { tx in
+          // List/8 of the text, and what it refers to.
+          for name in ["List/3", "Task/1"] { try tx.delete(try tx.objectID(named: name)) }
+        }
+      }
+      buffer += Array((text[next] + "\n").utf8)
+      next += 1
+      return next < text.count
+    }
+    try checked(store)
+    #expect(
+      result.skipped.map { "\($0.error.line ?? 0) \($0.error.kindName) \($0.isWholeObject)" } == [
+        "3 objectNotFound false", "4 requiredRelationshipMissing true", "6 danglingID false",
+        "7 requiredRelationshipMissing true",
+      ], "\(result.skipped.map(\.error.message))")
+    #expect(Set(result.ids.keys) == ["List/9", "List/8", "List/7", "Task/2", "Task/3"])
+  }
+
   @Test("a wrong header, UTF-16 and errors of the source fail the load")
   func wholeText() throws {
     var strict = Self.skipping
