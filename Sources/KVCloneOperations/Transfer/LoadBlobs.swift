@@ -1,6 +1,6 @@
-package import KVCloneCore
+import KVCloneCore
 import KVCloneLMDB
-package import KVCloneModel
+import KVCloneModel
 
 /// The blobs of files in a load: objects whose lines refer to the same file share its blob, like the dumped objects
 /// did.
@@ -37,44 +37,5 @@ struct LoadBlobs {
 
   func note(_ serial: UInt64, at place: UInt32, line: Int) {
     labels.define(place, as: ObjectID(rawValue: serial), line: line)
-  }
-}
-
-extension WriteTransaction {
-  /// Sets an attribute to the bytes of a file; they pass through in pieces.
-  package mutating func setFile(_ id: ObjectID, _ value: AttributeJSON.FileValue, below directory: String) throws {
-    try setFile(id, value, try value.open(below: directory))
-  }
-
-  mutating func setFile(
-    _ id: ObjectID, _ value: AttributeJSON.FileValue, _ file: TransferFiles.OpenFile
-  ) throws {
-    do {
-      try setData(id, value.path) { writer in
-        try TransferFiles.read(file) { try writer.append($0) }
-      }
-    } catch let error as TransferError {
-      throw value.named(error)
-    }
-  }
-}
-
-extension AttributeJSON.FileValue {
-  /// Opens the file, if it has the size that the line gives.
-  func open(below directory: String) throws(TransferError) -> TransferFiles.OpenFile {
-    do throws(TransferError) {
-      let opened = try TransferFiles(directory: directory).open(file)
-      if let size, size != opened.byteCount {
-        throw TransferError(.invalidFile, "the file has \(opened.byteCount) bytes instead of \(size)")
-      }
-      return opened
-    } catch {
-      throw named(error)
-    }
-  }
-
-  /// The error with the attribute's path.
-  fileprivate func named(_ error: TransferError) -> TransferError {
-    TransferError(error.kind, "\(path): \(error.reason)", property: path)
   }
 }

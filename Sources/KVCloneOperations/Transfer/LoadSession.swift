@@ -474,7 +474,7 @@ extension LoadSession {
       }
       if isShared { return }
     }
-    try file.set(id, in: &transaction, below: options.baseDirectory)
+    try file.set(id, to: try open ?? file.open(below: options.baseDirectory), in: &transaction)
     if let place, case .blob(let blob)? = try transaction.value(id, file.path) {
       blobs.note(blob.id, at: place, line: lineNumber)
     }
