@@ -324,6 +324,7 @@ extension LoadSession {
     if let failure = object.attributeFailure { throw failure }
     var statements: [Statement] = []
     var missing: [TransferError] = []
+    var missingCount = 0
     for statement in object.statements {
       var targets: [UInt32] = []
       targets.reserveCapacity(statement.targets.count)
@@ -331,6 +332,9 @@ extension LoadSession {
         do {
           targets.append(try self.number(of: target, object, statement.relationship, transaction))
         } catch let error as StoreError where error.kind == .objectNotFound && options.skipsBroken {
+          missingCount += 1
+          // A line may have millions of them.
+          guard missing.count < options.skippedLimit else { continue }
           missing.append(missingObject(error, entity, statement.relationship))
         }
       }
@@ -351,6 +355,7 @@ extension LoadSession {
     result.counts[entity.name, default: 0] += 1
     if result.ids.count < options.idLimit { result.ids[object.label] = "\(entity.name)/\(inserted.serial)" }
     for error in missing { skipped.noteLink(error) }
+    skipped.noteLinks(missingCount - missing.count)
   }
 
   private func missingObject(_ error: StoreError, _ entity: LoadEntity, _ relationship: LoadRelationship)

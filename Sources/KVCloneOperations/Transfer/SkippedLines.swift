@@ -61,6 +61,9 @@ struct SkippedLines {
     if found.count < limit { note(error(), isWholeObject: false) }
   }
 
+  /// Records further skipped links, beyond the limit of errors.
+  mutating func noteLinks(_ count: Int) { linkCount += count }
+
   private mutating func note(_ error: TransferError, isWholeObject: Bool) {
     if found.count < limit { found.append(LoadSkipped(error: error, isWholeObject: isWholeObject)) }
   }

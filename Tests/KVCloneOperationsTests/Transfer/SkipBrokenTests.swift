@@ -364,6 +364,17 @@ struct SkipBrokenTests {
     #expect(again.skippedLineCount == 2 && again.skipped.isEmpty && again.objectCount == 1)
   }
 
+  @Test("missing objects of the store in one line are counted beyond the limit", arguments: [3, 0])
+  func missingObjectLimit(_ limit: Int) throws {
+    var options = Self.skipping
+    options.skippedLimit = limit
+    let ids = (1...10).map { #""@Task/\#($0)""# }.joined(separator: ",")
+    let result = try load([Self.list(1, #""relationships":{"watchers":[\#(ids)]}"#), "{"], options)
+    #expect(result.skippedLinkCount == 10 && result.skippedLineCount == 1 && result.objectCount == 1)
+    #expect(result.skipped.count == limit)
+    #expect(result.skipped.allSatisfy { $0.error.kindName == "objectNotFound" && !$0.isWholeObject })
+  }
+
   // MARK: Files
 
   @Test("a line whose file is missing or has another size is skipped; blobs of skipped lines are released")
