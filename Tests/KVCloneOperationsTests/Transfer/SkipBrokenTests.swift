@@ -514,6 +514,30 @@ struct SkipBrokenTests {
     #expect(throws: TransferError.self) { try load([first, Self.list(1)], strict) }
   }
 
+  @Test("what committed batches skipped is reported before a later one fails")
+  func committedSkips() throws {
+    struct SourceError: Error {}
+    let text = [#"{"id":"List/1"}"#, Self.list(2), "{"]
+    let observed = SharedSkips()
+    var options = Self.skipping
+    options.batch = 1
+    options.skipObserver = { observed.add($0) }
+    var next = 0
+    #expect(throws: SourceError.self) {
+      try store.load(options) { buffer in
+        if next == 3 { throw SourceError() }
+        buffer += Array((text[next] + "\n").utf8)
+        next += 1
+        return true
+      }
+    }
+    #expect(observed.skips.map(\.lineCount) == [1, 1, 2])
+    #expect(observed.skips.last?.skipped.map(\.error.line) == [1, 3])
+    #expect(observed.skips.last?.linkCount == 0)
+    #expect(try store.info().objectCount == 1)
+    try checked(store)
+  }
+
   @Test("a text without broken lines loads the same store with and without the option", arguments: [nil, 1, 7])
   func clean(_ batch: Int?) throws {
     var lines: [String] = []
@@ -543,4 +567,14 @@ private final class SharedLines: @unchecked Sendable {
   var lines: [Int] { lock.withLock { all } }
 
   func add(_ lines: Int) { lock.withLock { all.append(lines) } }
+}
+
+/// What a load has reported as skipped.
+private final class SharedSkips: @unchecked Sendable {
+  private let lock = NSLock()
+  private var all: [LoadSkips] = []
+
+  var skips: [LoadSkips] { lock.withLock { all } }
+
+  func add(_ skips: LoadSkips) { lock.withLock { all.append(skips) } }
 }
