@@ -137,7 +137,8 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
   private mutating func remove(_ objects: ObjectSet) throws(StoreError) -> ObjectSet {
     Self.add(objects, to: &found)
     session.changes.recent = ObjectSet()
-    _ = try ObjectDeletion.deleteAll(objects, in: &session)
+    // No action is no exception: without these objects, the links would never have existed.
+    _ = try ObjectDeletion.deleteAll(objects, validatesAll: true, in: &session)
     try DerivedRefresh.refreshAll(in: &session)
     let changed = session.changes.recent ?? ObjectSet()
     session.changes.recent = nil

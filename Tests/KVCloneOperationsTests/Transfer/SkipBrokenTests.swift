@@ -31,6 +31,11 @@ struct SkipBrokenTests {
       RelationshipDescription("next", toOne: "Node", inverse: "previous", optional: false)
       RelationshipDescription("previous", toMany: "Node", inverse: "next")
     }
+    EntityDescription("Step", unique: [["key"]]) {
+      AttributeDescription("key", .string)
+      RelationshipDescription("next", toOne: "Step", inverse: "previous", optional: false)
+      RelationshipDescription("previous", toMany: "Step", inverse: "next", deleteRule: .noAction)
+    }
   }
 
   private let test: TestStore
@@ -350,6 +355,25 @@ struct SkipBrokenTests {
     #expect(result.skippedLineCount == count && result.skippedLinkCount == 0)
     #expect(result.skipped.count == 1_000)
     #expect(reports.lines == [1024, 2048, 1024, 2048])
+  }
+
+  @Test("the delete rule no action does not hide that a required link is missing")
+  func noActionChain() throws {
+    let count = 500
+    var lines = (1..<count).map {
+      #"{"id":"Step/\#($0)","attributes":{"key":"k\#($0)"},"relationships":{"next":"Step/\#($0 + 1)"}}"#
+    }
+    lines.append(#"{"id":"Step/\#(count)"}"#)
+    // Equal to one that is skipped, which therefore does not count.
+    lines.append(#"{"id":"Step/9001","attributes":{"key":"k1"},"relationships":{"next":"Step/9001"}}"#)
+    lines += (1...1_024).map { Self.list($0) }
+    let reports = SharedLines()
+    var options = Self.skipping
+    options.progress = { lines, _ in reports.add(lines) }
+    let result = try load(lines, options)
+    #expect(result.skippedLineCount == count && result.skippedLinkCount == 0)
+    #expect(result.ids["Step/9001"] != nil && result.objectCount == 1_025)
+    #expect(reports.lines == [1024, 1024])
   }
 
   @Test("the list of skipped lines ends at its limit, and the counts do not")
