@@ -15,6 +15,9 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
     let isOfOther: Bool
   }
 
+  /// The maximum number of issues in an error.
+  private static let issueLimit = 1000
+
   private var session: Session
   private(set) var found = ObjectSet()
   private(set) var reasons: [ObjectID: Reason] = [:]
@@ -154,16 +157,26 @@ extension BrokenObjectFinder {
   /// - Throws: ``ValidationError`` if there are none, but such an object violates a rule.
   private mutating func findCulprits() throws {
     let updated = session.changes.updated
-    if updated.isEmpty { return }
-    var broken: [(id: ObjectID, issue: ValidationIssue)] = []
-    try ObjectValidation.validate(updated, in: session) { id, issues in
-      for issue in issues { broken.append((id, issue)) }
-      return broken.count < 1000
+    var issues: [ValidationIssue] = []
+    var next = updated.first(from: ObjectID(rawValue: 0))
+    while next != nil {
+      // Memory may not suffice for the issues of all objects.
+      var piece: [ObjectID] = []
+      while let id = next, piece.count < Self.issueLimit {
+        piece.append(id)
+        next = updated.first(from: ObjectID(rawValue: id.rawValue + 1))
+      }
+      var broken: [(id: ObjectID, issue: ValidationIssue)] = []
+      try ObjectValidation.validate(ObjectSet(piece), in: session) { id, issues in
+        for issue in issues { broken.append((id, issue)) }
+        return true
+      }
+      for (id, issue) in broken {
+        for culprit in try culprits(id, issue) { note(culprit, issue, isOfOther: true) }
+      }
+      issues += broken.prefix(Self.issueLimit - issues.count).map(\.issue)
     }
-    for (id, issue) in broken {
-      for culprit in try culprits(id, issue) { note(culprit, issue, isOfOther: true) }
-    }
-    if !broken.isEmpty, found.isEmpty { throw ValidationError(issues: broken.map(\.issue)) }
+    if !issues.isEmpty, found.isEmpty { throw ValidationError(issues: issues) }
   }
 
   private borrowing func culprits(_ id: ObjectID, _ issue: ValidationIssue) throws(StoreError) -> [ObjectID] {

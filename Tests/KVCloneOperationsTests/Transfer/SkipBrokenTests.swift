@@ -326,6 +326,23 @@ struct SkipBrokenTests {
     #expect(try store.members("List/1", "tasks").count == 2)
   }
 
+  @Test("many objects in the store that would lack a partner: all lines are found in one repetition")
+  func manyCulprits() throws {
+    let count = 2_100
+    _ = try load((1...count).map { Self.list($0) })
+    _ = try load((1...count).map { #"{"id":"Head/\#($0)","relationships":{"list":"@List/\#($0)"}}"# })
+    let before = try dump(store)
+    let reports = SharedLines()
+    var options = Self.skipping
+    options.progress = { lines, _ in reports.add(lines) }
+    let lines = (1...count).map { #"{"id":"Head/\#($0)","relationships":{"list":"@List/\#($0)"}}"# }
+    let result = try load(lines, options)
+    #expect(result.skippedLineCount == count && result.objectCount == 0 && result.skipped.count == 1_000)
+    #expect(result.skipped.allSatisfy { $0.error.kindName == "requiredRelationshipMissing" && $0.isWholeObject })
+    #expect(reports.lines == [1024, 2048, 1024, 2048])
+    #expect(try dump(store) == before)
+  }
+
   @Test("a replaced partner in the store that may be replaced is no error")
   func replacedPartner() throws {
     try store.write { tx in
