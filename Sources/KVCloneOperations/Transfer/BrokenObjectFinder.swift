@@ -87,6 +87,8 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
     let candidates = duplicates
     duplicates = ObjectSet()
     var changed = ObjectSet()
+    // Computing derived attributes after each object may take quadratic time, and no other constraints depend on them.
+    let refreshes = session.schema.entities.contains(where: \.hasDerivedConstraint)
     var next = candidates.first(from: ObjectID(rawValue: 0))
     while let id = next {
       next = candidates.first(from: ObjectID(rawValue: id.rawValue + 1))
@@ -101,8 +103,9 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
       }
       guard let conflict else { continue }
       note(id, conflict)
-      Self.add(try remove(ObjectSet([id])), to: &changed)
+      Self.add(try remove(ObjectSet([id]), refreshes: refreshes), to: &changed)
     }
+    if !refreshes { try DerivedRefresh.refreshAll(in: &session) }
     return session.changes.inserted.intersection(changed)
   }
 
@@ -136,13 +139,14 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
 
   /// Deletes objects regardless of their delete rules.
   ///
+  /// - Parameter refreshes: whether to compute derived attributes.
   /// - Returns: new objects that lost links to them, or whose derived attributes changed.
-  private mutating func remove(_ objects: ObjectSet) throws(StoreError) -> ObjectSet {
+  private mutating func remove(_ objects: ObjectSet, refreshes: Bool = true) throws(StoreError) -> ObjectSet {
     Self.add(objects, to: &found)
     session.changes.recent = ObjectSet()
     // No action is no exception: without these objects, the links would never have existed.
     _ = try ObjectDeletion.deleteAll(objects, validatesAll: true, in: &session)
-    try DerivedRefresh.refreshAll(in: &session)
+    if refreshes { try DerivedRefresh.refreshAll(in: &session) }
     let changed = session.changes.recent ?? ObjectSet()
     session.changes.recent = nil
     return session.changes.inserted.intersection(changed)

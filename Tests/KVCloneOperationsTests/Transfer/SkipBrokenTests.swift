@@ -416,6 +416,62 @@ struct SkipBrokenTests {
     #expect(result.skipped.allSatisfy { $0.error.kindName == "objectNotFound" && !$0.isWholeObject })
   }
 
+  @Test("removing an object can make a derived attribute equal to another; a constraint may contain it")
+  func derivedConstraint() throws {
+    let model = ManagedObjectModel("Derived") {
+      EntityDescription("Bag", unique: [["number"]]) {
+        AttributeDescription("number", .integer64, derivation: "things.@count")
+        RelationshipDescription("things", toMany: "Thing", inverse: "bag")
+      }
+      EntityDescription("Thing", unique: [["key"]]) {
+        AttributeDescription("key", .string)
+        RelationshipDescription("bag", toOne: "Bag", inverse: "things")
+      }
+    }
+    let test = try TestStore(model)
+    func thing(_ number: Int, _ key: String, _ bag: Int) -> String {
+      #"{"id":"Thing/\#(number)","attributes":{"key":"\#(key)"},"relationships":{"bag":"Bag/\#(bag)"}}"#
+    }
+    let lines = [
+      #"{"id":"Bag/1"}"#, thing(1, "a", 1), #"{"id":"Bag/2"}"#, thing(2, "b", 2), thing(3, "a", 2),
+    ]
+    let result = try test.store.load(Self.skipping, from: Self.source(lines.joined(separator: "\n")))
+    try checked(test.store)
+    #expect(
+      result.skipped.map { "\($0.error.line ?? 0) \($0.error.kindName)" } == [
+        "3 uniquenessConflict", "4 danglingID", "5 uniquenessConflict",
+      ])
+    #expect(Set(result.ids.keys) == ["Bag/1", "Thing/1", "Thing/2"])
+  }
+
+  @Test("many equal objects in one list whose derived attributes are expensive")
+  func derivedList() throws {
+    let model = ManagedObjectModel("Derived") {
+      EntityDescription("Bag") {
+        AttributeDescription("total", .integer64, derivation: "sum:(things.size)")
+        RelationshipDescription("things", toMany: "Thing", inverse: "bag")
+      }
+      EntityDescription("Thing", unique: [["key"]]) {
+        AttributeDescription("key", .string)
+        AttributeDescription("size", .integer64)
+        RelationshipDescription("bag", toOne: "Bag", inverse: "things")
+      }
+    }
+    let test = try TestStore(model)
+    let count = 2_000
+    let lines =
+      [#"{"id":"Bag/1"}"#]
+      + (0..<2 * count).map { number in
+        #"{"id":"Thing/\#(number)","attributes":{"key":"k\#(number / 2)","size":1},"relationships":{"bag":"Bag/1"}}"#
+      }
+    let result = try test.store.load(Self.skipping, from: Self.source(lines.joined(separator: "\n")))
+    try checked(test.store)
+    #expect(result.skippedLineCount == count && result.objectCount == count + 1)
+    let bag = try #require(result.ids["Bag/1"])
+    let total = try test.store.read { tx in try tx.value(try tx.objectID(named: bag), "total") }
+    #expect(total == .integer(Int64(count)))
+  }
+
   // MARK: Files
 
   @Test("a line whose file is missing or has another size is skipped; blobs of skipped lines are released")
