@@ -13,7 +13,8 @@ struct LoadBlobs {
   /// By file number; with the serials of blobs in place of objects' ids.
   private var labels: LoadLabels
 
-  init(in space: ScratchSpace) { labels = LoadLabels(in: space) }
+  /// - Parameter keepsDefined: whether batches may be loaded again.
+  init(in space: ScratchSpace, keepsDefined: Bool) { labels = LoadLabels(in: space, keepsDefined: keepsDefined) }
 
   /// The index of a file; nil for files without one.
   mutating func place(of file: String, line: Int) throws(StoreError) -> UInt32? {
@@ -32,10 +33,13 @@ struct LoadBlobs {
     labels.isDefined(place) ? labels.ids[Int(place)].rawValue : nil
   }
 
-  /// Forgets the blobs of a batch's lines.
-  func forget(from line: Int) { labels.undefine(from: line) }
+  /// Forgets the blobs of the batch's lines.
+  func restartBatch() { labels.restartBatch() }
 
-  func note(_ serial: UInt64, at place: UInt32, line: Int) {
-    labels.define(place, as: ObjectID(rawValue: serial), line: line)
+  /// Keeps the blobs of the batch's lines.
+  func endBatch() { labels.endBatch() }
+
+  func note(_ serial: UInt64, at place: UInt32, line: Int) throws(StoreError) {
+    try labels.define(place, as: ObjectID(rawValue: serial), line: line)
   }
 }

@@ -64,8 +64,8 @@ final class LoadSession {
     self.space = space
     self.options = options
     parser = LineParser(schema: schema, modelHash: modelHash, isStrict: options.isStrict)
-    labels = LoadLabels(in: space)
-    blobs = LoadBlobs(in: space)
+    labels = LoadLabels(in: space, keepsDefined: options.skipsBroken)
+    blobs = LoadBlobs(in: space, keepsDefined: options.skipsBroken)
     skipped = SkippedLines(limit: options.skippedLimit)
     // Each has arrays of its own.
     links = schema.pairs.map { $0.sides.map { _ in LoadLinks(in: space) } }
@@ -128,6 +128,8 @@ final class LoadSession {
       committedCounts = result.counts
       batchReader = reader
       skipped.endBatch(&result)
+      labels.endBatch()
+      blobs.endBatch()
       // Other writers may delete the objects before the next batch.
       storedNumbers = [:]
     }
@@ -141,15 +143,11 @@ final class LoadSession {
     isInBatch = false
     reader = batchReader
     lineNumber = reader.lineNumber
-    if options.idLimit > 0 {
-      for number in labels.ids.indices where isOfBatch(UInt32(number)) {
-        result.ids.removeValue(forKey: label(UInt32(number)))
-      }
-    }
+    if options.idLimit > 0 { labels.forEachDefined { result.ids.removeValue(forKey: label($0)) } }
     result.objectCount = committedCount
     result.counts = committedCounts
-    labels.undefine(from: batchFirstLine)
-    blobs.forget(from: batchFirstLine)
+    labels.restartBatch()
+    blobs.restartBatch()
     storedNumbers = [:]
     for pair in links.indices {
       for side in links[pair].indices { links[pair][side].restartBatch() }
@@ -345,7 +343,7 @@ extension LoadSession {
     }
     if let failure = object.relationshipFailure { throw failure }
     let inserted = try insert(entity, object, statements, &transaction)
-    labels.define(number, as: inserted, line: lineNumber)
+    try labels.define(number, as: inserted, line: lineNumber)
     for statement in statements {
       let relationship = statement.relationship
       try links[relationship.pair][relationship.side].append(
@@ -481,7 +479,7 @@ extension LoadSession {
     }
     try file.set(id, to: try open ?? file.open(below: options.baseDirectory), in: &transaction)
     if let place, case .blob(let blob)? = try transaction.value(id, file.path) {
-      blobs.note(blob.id, at: place, line: lineNumber)
+      try blobs.note(blob.id, at: place, line: lineNumber)
     }
   }
 }

@@ -134,7 +134,8 @@ extension LoadSession {
   /// - Throws: ``LoadRestart`` if there are any.
   func skipBrokenObjects(_ transaction: inout WriteTransaction) throws {
     if skipped.needsRestart { throw LoadRestart() }
-    let limit = options.skippedLimit
+    // Without a place in the result, no reason is needed.
+    let limit = result.skipped.count < options.skippedLimit ? options.skippedLimit : 0
     let (found, reasons) = try transaction.change { (session: inout Session) throws in
       try BrokenObjectFinder.own(&session) { (finder) throws in
         finder.reasonLimit = limit
@@ -147,12 +148,18 @@ extension LoadSession {
       if transaction.session.lifecycle == nil { transaction.session.changes.keepsBrokenObjects = true }
       return
     }
+    var named = Set(reasons.flatMap { [$0.key, $0.value.other(of: $0.key)] })
     var numbers: [ObjectID: UInt32] = [:]
-    let named = Set(reasons.flatMap { [$0.key, $0.value.other(of: $0.key)] })
-    for number in labels.ids.indices where !labels.isStored(UInt32(number)) {
-      let id = labels.ids[number]
-      if named.contains(id) { numbers[id] = UInt32(number) }
-      if found.contains(id) { skipped.insert(UInt32(number), nil, isLoaded: true) }
+    labels.forEachDefined { number in
+      let id = labels.ids[Int(number)]
+      if named.remove(id) != nil { numbers[id] = number }
+      if found.contains(id) { skipped.insert(number, nil, isLoaded: true) }
+    }
+    // The rest are equal objects of the store, or of earlier batches: a search, for listed lines only.
+    if batchFirstLine > 1, !named.isEmpty {
+      for number in labels.ids.indices where !labels.isStored(UInt32(number)) && named.contains(labels.ids[number]) {
+        numbers[labels.ids[number]] = UInt32(number)
+      }
     }
     for (id, reason) in reasons {
       guard let number = numbers[id] else { continue }

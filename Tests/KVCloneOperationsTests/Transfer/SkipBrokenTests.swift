@@ -538,6 +538,32 @@ struct SkipBrokenTests {
     #expect(try store.info().objectCount == 5)
   }
 
+  @Test("batches: one that is repeated forgets its own ids only")
+  func repeatedBatches() throws {
+    let count = 1_000
+    var lines = [#"{"id":"List/7000","attributes":{"key":"same"}}"#]
+    // Every batch has a line with the values of the first one.
+    for number in 1...count {
+      lines += [Self.list(number), #"{"id":"List/\#(7000 + number)","attributes":{"key":"same"}}"#]
+    }
+    lines += [Self.task(1, "List/7000"), Self.task(2, "List/\(count)"), Self.task(3, "List/7001")]
+    var options = Self.skipping
+    options.batch = 3
+    options.skippedLimit = 10
+    let result = try load(lines, options)
+    #expect(result.skippedLineCount == count + 1 && result.objectCount == count + 3)
+    #expect(result.ids.count == result.objectCount)
+    #expect(result.skipped.count == 10)
+    for (index, skipped) in result.skipped.enumerated() {
+      let message = skipped.error.message
+      #expect(message.contains("List/7000 ") && message.contains("List/\(7001 + index) "), "\(message)")
+    }
+    for (label, list) in [("Task/1", "List/7000"), ("Task/2", "List/\(count)")] {
+      let task = try #require(result.ids[label])
+      #expect(try store.members(task, "list") == [try #require(result.ids[list])])
+    }
+  }
+
   @Test("batches: links to objects that were deleted between two of them are left out")
   func deletedBetweenBatches() throws {
     try fill()
