@@ -28,7 +28,8 @@ public struct LoadOptions: Sendable {
   ///
   /// The text is spooled first, also that of a regular file (``ObjectStore/load(_:from:)``). Lines that turn out to be
   /// broken after they were inserted roll back the transaction, and it is repeated without them. Other transactions may
-  /// run in between.
+  /// run in between. ``StoreOptions/maximumObjectCount`` also counts lines that are inserted before they turn out to be
+  /// broken.
   public var skipsBroken = false
   /// The maximum number of skipped lines and links that ``LoadResult/skipped`` describes. The default is 1,000.
   public var skippedLimit = 1_000
