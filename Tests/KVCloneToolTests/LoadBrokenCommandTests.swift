@@ -74,4 +74,32 @@ struct LoadBrokenCommandTests {
     #expect(try strict.error()["kind"] as? String == "incompatibleHeader")
     try scratch.succeed("check")
   }
+
+  @Test("if a later batch fails, what the committed ones skipped is still listed")
+  func failedBatch() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    let start = #"{"id":"Item/2"}"# + "\n{\n"
+    // Its batch is longer than the longest file allowed.
+    let data = String(repeating: "A", count: 8 << 20)
+    try scratch.write(
+      start + #"{"id":"Note/1","attributes":{"data":{"base64":"\#(data)"}}}"# + "\n", to: "in.ndjson")
+    func run(_ option: String) throws -> ToolRun {
+      let command = #"ulimit -f 2048; exec "$0" -s "$1" load in.ndjson --skip-broken --batch 2 \#(option)"#
+      return try scratch.runProgram("/bin/sh", ["-c", command, Scratch.executable, scratch.store], isHere: true)
+    }
+    let text = try run("--quiet")
+    let errors = text.errors.split(separator: "\n")
+    #expect(text.code == 1 && errors.count == 2, "\(text.errors)")
+    #expect(errors.first?.hasPrefix("skipped: unreadableLine: line 2: ") == true, "\(text.errors)")
+    #expect(errors.last?.hasPrefix("kvclone: ") == true, "\(text.errors)")
+    let json = try run("--json").error()
+    #expect(json["skippedLines"] as? Int == 1 && json["skippedLinks"] as? Int == 0)
+    #expect((json["skipped"] as? [[String: Any]])?.map { $0["line"] as? Int } == [2])
+    // Without a committed batch, there is no list.
+    let first = try scratch.tool("load", "--skip-broken", "--strict", "--json", input: "{\n").error()
+    #expect(first["skipped"] == nil)
+    #expect(try scratch.succeed("info", "--json").json()["objects"] as? Int == 2)
+    try scratch.succeed("check")
+  }
 }

@@ -13,7 +13,11 @@ package enum ObjectDeletion {
   }
 
   /// Deletes exactly these objects; returns their number.
-  package static func deleteAll(_ doomed: ObjectSet, in session: inout Session) throws(StoreError) -> Int {
+  ///
+  /// - Parameter validatesAll: whether objects that lose links are recorded for validation regardless of delete rules.
+  package static func deleteAll(
+    _ doomed: ObjectSet, validatesAll: Bool = false, in session: inout Session
+  ) throws(StoreError) -> Int {
     session.waiting?.forgetTargets()
     let hasProvenance = try session.hasProvenance()
     for (rootCode, set) in doomed.sets.enumerated() {
@@ -21,7 +25,7 @@ package enum ObjectDeletion {
       var next = set.next(from: 0)
       while let serial = next {
         let id = ObjectID(rootCode: UInt16(rootCode), serial: serial)
-        try deleteOne(id, doomed, in: &session)
+        try deleteOne(id, doomed, validatesAll, in: &session)
         if hasProvenance { try session.forgetProvenance(of: id) }
         next = set.next(from: serial + 1)
       }
@@ -96,7 +100,9 @@ package enum ObjectDeletion {
   }
 
   /// Deletes one object: its links to remaining partners, its lists, blobs, index entries and record.
-  private static func deleteOne(_ id: ObjectID, _ doomed: ObjectSet, in session: inout Session) throws(StoreError) {
+  private static func deleteOne(
+    _ id: ObjectID, _ doomed: ObjectSet, _ validatesAll: Bool, in session: inout Session
+  ) throws(StoreError) {
     let entity = try session.load(id)
     if session.changes.history != nil { try HistoryWriter.noteDeletion(id, entity, in: &session) }
     try IndexEntries.remove(id, entity, in: &session)
@@ -115,7 +121,7 @@ package enum ObjectDeletion {
     }
     try session.releaseOutlived(id)
     for blob in blobs { try session.releaseBlob(blob) }
-    for relationship in entity.relationships { try letGo(id, relationship, doomed, in: &session) }
+    for relationship in entity.relationships { try letGo(id, relationship, doomed, validatesAll, in: &session) }
     for code in entity.referrerCodes { try dropReferrers(id, code, doomed, in: &session) }
     for code in chunked { try session.storage.deleteList(session.address(id, code)) }
     let key = ShortKey.object(id)
@@ -124,13 +130,14 @@ package enum ObjectDeletion {
   }
 
   /// Removes the link to a deleted object from the remaining members of its relationship. With the rule no action, the
-  /// commit does not validate members that lack a required link as a result.
+  /// commit does not validate members that lack a required link as a result, unless all are validated.
   private static func letGo(
-    _ id: ObjectID, _ relationship: CompiledRelationship, _ doomed: ObjectSet, in session: inout Session
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ doomed: ObjectSet, _ validatesAll: Bool,
+    in session: inout Session
   )
     throws(StoreError)
   {
-    let validates = relationship.description.deleteRule != .noAction
+    let validates = validatesAll || relationship.description.deleteRule != .noAction
     try session.forEachMemberBatch(id, relationship) { (session, members) throws(StoreError) in
       for member in members where !doomed.contains(member) {
         if relationship.hasInverse {

@@ -149,6 +149,11 @@ package final class CompiledEntity: Sendable {
   /// The hidden lists of objects of this entity: for relationships without an inverse that can lead to them.
   package let referrerCodes: [UInt16]
 
+  /// Whether a uniqueness constraint contains a derived attribute.
+  package var hasDerivedConstraint: Bool {
+    !uniqueCodes.isEmpty && attributes.contains { $0.description.isDerived && uniqueCodes.contains($0.code) }
+  }
+
   init(
     name: String, code: UInt16, rootCode: UInt16, isAbstract: Bool, layout: RecordLayout, table: StorageTable,
     attributes: [CompiledAttribute], composites: [String: AttributeDescription], attributeNames: [String],

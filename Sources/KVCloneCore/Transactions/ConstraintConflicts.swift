@@ -101,8 +101,7 @@ package enum ConstraintConflicts {
     let before = try stateBefore(in: session)
     let entity = try session.entity(of: id)
     // A derived attribute is reset together with its sources.
-    let onlyUnique =
-      onlyUnique && !entity.attributes.contains { $0.description.isDerived && entity.uniqueCodes.contains($0.code) }
+    let onlyUnique = onlyUnique && !entity.hasDerivedConstraint
     var values: [String: AttributeValue?] = [:]
     var blobs: [String] = []
     var targets: [(relationship: CompiledRelationship, target: ObjectID?)] = []

@@ -15,6 +15,9 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
     let isOfOther: Bool
   }
 
+  /// The maximum number of issues in an error.
+  private static let issueLimit = 1000
+
   private var session: Session
   private(set) var found = ObjectSet()
   private(set) var reasons: [ObjectID: Reason] = [:]
@@ -84,6 +87,8 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
     let candidates = duplicates
     duplicates = ObjectSet()
     var changed = ObjectSet()
+    // Computing derived attributes after each object may take quadratic time, and no other constraints depend on them.
+    let refreshes = session.schema.entities.contains(where: \.hasDerivedConstraint)
     var next = candidates.first(from: ObjectID(rawValue: 0))
     while let id = next {
       next = candidates.first(from: ObjectID(rawValue: id.rawValue + 1))
@@ -98,8 +103,9 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
       }
       guard let conflict else { continue }
       note(id, conflict)
-      Self.add(try remove(ObjectSet([id])), to: &changed)
+      Self.add(try remove(ObjectSet([id]), refreshes: refreshes), to: &changed)
     }
+    if !refreshes { try DerivedRefresh.refreshAll(in: &session) }
     return session.changes.inserted.intersection(changed)
   }
 
@@ -133,12 +139,14 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
 
   /// Deletes objects regardless of their delete rules.
   ///
+  /// - Parameter refreshes: whether to compute derived attributes.
   /// - Returns: new objects that lost links to them, or whose derived attributes changed.
-  private mutating func remove(_ objects: ObjectSet) throws(StoreError) -> ObjectSet {
+  private mutating func remove(_ objects: ObjectSet, refreshes: Bool = true) throws(StoreError) -> ObjectSet {
     Self.add(objects, to: &found)
     session.changes.recent = ObjectSet()
-    _ = try ObjectDeletion.deleteAll(objects, in: &session)
-    try DerivedRefresh.refreshAll(in: &session)
+    // No action is no exception: without these objects, the links would never have existed.
+    _ = try ObjectDeletion.deleteAll(objects, validatesAll: true, in: &session)
+    if refreshes { try DerivedRefresh.refreshAll(in: &session) }
     let changed = session.changes.recent ?? ObjectSet()
     session.changes.recent = nil
     return session.changes.inserted.intersection(changed)
@@ -153,16 +161,26 @@ extension BrokenObjectFinder {
   /// - Throws: ``ValidationError`` if there are none, but such an object violates a rule.
   private mutating func findCulprits() throws {
     let updated = session.changes.updated
-    if updated.isEmpty { return }
-    var broken: [(id: ObjectID, issue: ValidationIssue)] = []
-    try ObjectValidation.validate(updated, in: session) { id, issues in
-      for issue in issues { broken.append((id, issue)) }
-      return broken.count < 1000
+    var issues: [ValidationIssue] = []
+    var next = updated.first(from: ObjectID(rawValue: 0))
+    while next != nil {
+      // Memory may not suffice for the issues of all objects.
+      var piece: [ObjectID] = []
+      while let id = next, piece.count < Self.issueLimit {
+        piece.append(id)
+        next = updated.first(from: ObjectID(rawValue: id.rawValue + 1))
+      }
+      var broken: [(id: ObjectID, issue: ValidationIssue)] = []
+      try ObjectValidation.validate(ObjectSet(piece), in: session) { id, issues in
+        for issue in issues { broken.append((id, issue)) }
+        return true
+      }
+      for (id, issue) in broken {
+        for culprit in try culprits(id, issue) { note(culprit, issue, isOfOther: true) }
+      }
+      issues += broken.prefix(Self.issueLimit - issues.count).map(\.issue)
     }
-    for (id, issue) in broken {
-      for culprit in try culprits(id, issue) { note(culprit, issue, isOfOther: true) }
-    }
-    if !broken.isEmpty, found.isEmpty { throw ValidationError(issues: broken.map(\.issue)) }
+    if !issues.isEmpty, found.isEmpty { throw ValidationError(issues: issues) }
   }
 
   private borrowing func culprits(_ id: ObjectID, _ issue: ValidationIssue) throws(StoreError) -> [ObjectID] {

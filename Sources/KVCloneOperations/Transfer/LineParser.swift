@@ -24,7 +24,7 @@ struct ParsedObject {
   /// Attributes whose bytes are in a file.
   fileprivate(set) var files: [AttributeJSON.FileValue] = []
   fileprivate(set) var statements: [Statement] = []
-  /// The error in the attributes or relationships: a load reports errors of the id before it.
+  /// The error in the members, attributes or relationships: a load reports errors of the id before it.
   fileprivate(set) var attributeFailure: TransferError?
   fileprivate(set) var relationshipFailure: TransferError?
 
@@ -82,7 +82,10 @@ struct LineParser {
     do throws(TransferError) {
       let start = try markLength(line, number)
       let line = line.extracting(start..<line.count)
-      if isBlank(line) { return .blank }
+      if isBlank(line) {
+        if isStrict, number == 1 { throw missingHeader }
+        return .blank
+      }
       let object = try objectLine(line, number)
       if number == 1 {
         if let version = object.members["kvclone"] {
@@ -94,6 +97,8 @@ struct LineParser {
       return .object(try parse(object, line, number))
     } catch {
       if error.kind == .incompatibleHeader { return .refusal(error) }
+      // A first line without a readable header is not skipped either.
+      if isStrict, number == 1 { return .refusal(error) }
       if number == 1, case .wide? = EncodingMark.find(line) { return .refusal(error) }
       return .failure(error)
     }
@@ -172,19 +177,21 @@ struct LineParser {
   private func parse(_ object: ObjectLine, _ line: Span<UInt8>, _ number: Int) throws(TransferError) -> ParsedObject {
     var id: JSONValue?
     var attributes: JSONObject?
+    // The id is read in any case: a line with an unknown member has its id, too.
+    var memberFailure: String?
     for member in object.members.members {
       switch (member.name, member.value) {
       case ("id", let value): id = value
       case ("attributes", .object(let value)): attributes = value
       case ("relationships", _) where object.relationships != nil: break
       case ("attributes", let value), ("relationships", let value):
-        throw failure(.malformedLine, "\(value.kind) instead of the object of \(member.name)", number)
-      default: throw failure(.malformedLine, "a member other than id, attributes and relationships", number)
+        memberFailure = memberFailure ?? "\(value.kind) instead of the object of \(member.name)"
+      default: memberFailure = memberFailure ?? "a member other than id, attributes and relationships"
       }
     }
     guard case .string(let label)? = id, label.utf8.count <= LoadName.lengthLimit, let name = LoadName(label[...])
     else {
-      throw failure(.malformedLine, #"no "id" of the form "Entity/serial""#, number)
+      throw failure(.malformedLine, memberFailure ?? #"no "id" of the form "Entity/serial""#, number)
     }
     guard let index = schema.entityIndex(name.entity) else {
       throw failure(
@@ -198,6 +205,10 @@ struct LineParser {
         object: label)
     }
     var parsed = ParsedObject(label: label, entity: index, serial: name.serial)
+    if let memberFailure {
+      parsed.attributeFailure = failure(.malformedLine, memberFailure, number, object: label)
+      return parsed
+    }
     do throws(TransferError) {
       try readAttributes(attributes, entity, number, &parsed)
     } catch {

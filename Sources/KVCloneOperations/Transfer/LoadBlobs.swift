@@ -1,6 +1,6 @@
-package import KVCloneCore
+import KVCloneCore
 import KVCloneLMDB
-package import KVCloneModel
+import KVCloneModel
 
 /// The blobs of files in a load: objects whose lines refer to the same file share its blob, like the dumped objects
 /// did.
@@ -13,7 +13,8 @@ struct LoadBlobs {
   /// By file number; with the serials of blobs in place of objects' ids.
   private var labels: LoadLabels
 
-  init(in space: ScratchSpace) { labels = LoadLabels(in: space) }
+  /// - Parameter keepsDefined: whether batches may be loaded again.
+  init(in space: ScratchSpace, keepsDefined: Bool) { labels = LoadLabels(in: space, keepsDefined: keepsDefined) }
 
   /// The index of a file; nil for files without one.
   mutating func place(of file: String, line: Int) throws(StoreError) -> UInt32? {
@@ -32,49 +33,13 @@ struct LoadBlobs {
     labels.isDefined(place) ? labels.ids[Int(place)].rawValue : nil
   }
 
-  /// Forgets the blobs of a batch's lines.
-  func forget(from line: Int) { labels.undefine(from: line) }
+  /// Forgets the blobs of the batch's lines.
+  func restartBatch() { labels.restartBatch() }
 
-  func note(_ serial: UInt64, at place: UInt32, line: Int) {
-    labels.define(place, as: ObjectID(rawValue: serial), line: line)
-  }
-}
+  /// Keeps the blobs of the batch's lines.
+  func endBatch() { labels.endBatch() }
 
-extension WriteTransaction {
-  /// Sets an attribute to the bytes of a file; they pass through in pieces.
-  package mutating func setFile(_ id: ObjectID, _ value: AttributeJSON.FileValue, below directory: String) throws {
-    try setFile(id, value, try value.open(below: directory))
-  }
-
-  mutating func setFile(
-    _ id: ObjectID, _ value: AttributeJSON.FileValue, _ file: TransferFiles.OpenFile
-  ) throws {
-    do {
-      try setData(id, value.path) { writer in
-        try TransferFiles.read(file) { try writer.append($0) }
-      }
-    } catch let error as TransferError {
-      throw value.named(error)
-    }
-  }
-}
-
-extension AttributeJSON.FileValue {
-  /// Opens the file, if it has the size that the line gives.
-  func open(below directory: String) throws(TransferError) -> TransferFiles.OpenFile {
-    do throws(TransferError) {
-      let opened = try TransferFiles(directory: directory).open(file)
-      if let size, size != opened.byteCount {
-        throw TransferError(.invalidFile, "the file has \(opened.byteCount) bytes instead of \(size)")
-      }
-      return opened
-    } catch {
-      throw named(error)
-    }
-  }
-
-  /// The error with the attribute's path.
-  fileprivate func named(_ error: TransferError) -> TransferError {
-    TransferError(error.kind, "\(path): \(error.reason)", property: path)
+  func note(_ serial: UInt64, at place: UInt32, line: Int) throws(StoreError) {
+    try labels.define(place, as: ObjectID(rawValue: serial), line: line)
   }
 }

@@ -14,6 +14,8 @@ struct LoadLabels {
   let serials: ScratchArray<UInt64>
   /// The line that defined it, or, before, the one that first referred to it.
   let lines: ScratchArray<UInt32>
+  /// The numbers that lines of the batch have defined, if it may be loaded again.
+  private var defined: ScratchArray<UInt32>?
   /// A hash table of numbers, with linear probing; 0 is free, else the number + 1.
   private var slots: ScratchArray<UInt32>
   /// Random, because the file's author could otherwise choose colliding ids.
@@ -22,8 +24,10 @@ struct LoadLabels {
 
   static let undefined = ObjectID(rawValue: 0)
 
-  init(in space: ScratchSpace) {
+  /// - Parameter keepsDefined: whether batches may be loaded again.
+  init(in space: ScratchSpace, keepsDefined: Bool = false) {
     self.space = space
+    if keepsDefined { defined = ScratchArray(in: space) }
     ids = ScratchArray(in: space)
     entities = ScratchArray(in: space)
     serials = ScratchArray(in: space)
@@ -46,17 +50,26 @@ struct LoadLabels {
     try number(LoadLabels.stored, id.rawValue, id: id, line)
   }
 
-  func define(_ number: UInt32, as id: ObjectID, line: Int) {
+  func define(_ number: UInt32, as id: ObjectID, line: Int) throws(StoreError) {
+    try defined?.append(number)
     ids[Int(number)] = id
     lines[Int(number)] = UInt32(clamping: line)
   }
 
-  /// Forgets what the ids of a batch's lines became. Their numbers and lines stay.
-  func undefine(from line: Int) {
-    for number in ids.indices where entities[number] != LoadLabels.stored && lines[number] >= UInt32(clamping: line) {
-      ids[number] = LoadLabels.undefined
-    }
+  /// Calls `body` with each number that a line of the batch has defined.
+  func forEachDefined(_ body: (UInt32) -> Void) {
+    guard let defined else { return }
+    for index in defined.indices { body(defined[index]) }
   }
+
+  /// Forgets what the ids of the batch's lines became. Their numbers and lines stay.
+  func restartBatch() {
+    forEachDefined { ids[Int($0)] = LoadLabels.undefined }
+    endBatch()
+  }
+
+  /// Keeps what the ids of the batch's lines became.
+  func endBatch() { defined?.removeAll() }
 
   private mutating func number(_ entity: UInt16, _ serial: UInt64, id: ObjectID, _ line: Int) throws(StoreError)
     -> UInt32

@@ -28,7 +28,8 @@ public struct LoadOptions: Sendable {
   ///
   /// The text is spooled first, also that of a regular file (``ObjectStore/load(_:from:)``). Lines that turn out to be
   /// broken after they were inserted roll back the transaction, and it is repeated without them. Other transactions may
-  /// run in between.
+  /// run in between. ``StoreOptions/maximumObjectCount`` also counts lines that are inserted before they turn out to be
+  /// broken.
   public var skipsBroken = false
   /// The maximum number of skipped lines and links that ``LoadResult/skipped`` describes. The default is 1,000.
   public var skippedLimit = 1_000
@@ -38,6 +39,8 @@ public struct LoadOptions: Sendable {
   public var spoolProgress: (@Sendable (_ bytes: UInt64) -> Void)?
   /// Called for each commit, so that an interrupt handler can report what is in the store.
   package var commitObserver: (@Sendable (LoadCommit) -> Void)?
+  /// Called after each commit with everything skipped so far, to report it if a later batch fails.
+  package var skipObserver: (@Sendable (LoadSkips) -> Void)?
 
   /// Creates options with one transaction, an optional header, and files below the working directory.
   public init() {}
@@ -51,6 +54,21 @@ package enum LoadCommit: Sendable {
   case succeeded(objectCount: Int)
   /// No commit is in progress: the load has failed, possibly long before one.
   case failed
+}
+
+/// The skipped lines and links of committed batches; see ``LoadResult``.
+package struct LoadSkips: Sendable {
+  package var skipped: [LoadSkipped] = []
+  package var lineCount = 0
+  package var linkCount = 0
+
+  package init() {}
+
+  package init(_ result: LoadResult) {
+    skipped = result.skipped
+    lineCount = result.skippedLineCount
+    linkCount = result.skippedLinkCount
+  }
 }
 
 /// The result of an NDJSON load.

@@ -121,6 +121,7 @@ package struct LoadRun {
     }
     session.endBatch()
     observer?(.succeeded(objectCount: session.committedCount))
+    session.options.skipObserver?(LoadSkips(session.result))
     return hasMore
   }
 }

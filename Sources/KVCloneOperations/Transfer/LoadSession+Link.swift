@@ -2,24 +2,53 @@ import KVCloneCore
 import KVCloneModel
 
 extension LoadSession {
-  /// Creates the batch's links of one relationship and its inverse.
-  func link(_ pairIndex: Int, in transaction: inout WriteTransaction) throws {
-    let pair = schema.pairs[pairIndex]
-    let statements = links[pairIndex]
-    if statements.allSatisfy(\.isEmpty) { return }
-    if pair.sides.count == 1 {
-      if pair.isOwnInverse { try checkOwnInverse(pair.sides[0], statements[0]) }
-      if skipped.needsRestart { return }
-      return try setMembers(pair.sides[0], statements[0], &transaction)
+  /// Creates the links of the batch.
+  ///
+  /// With ``LoadOptions/skipsBroken``, sides that do not match are found in all relationships before two links to a
+  /// to-one side are: a line that is skipped for the former competes with no other line.
+  func link(in transaction: inout WriteTransaction) throws {
+    let pairs = schema.pairs.indices
+    if options.skipsBroken { return try link(pairs, in: &transaction) }
+    for pair in pairs { try link(pair..<pair + 1, in: &transaction) }
+  }
+
+  /// Creates the links of some relationships and their inverses.
+  private func link(_ pairs: Range<Int>, in transaction: inout WriteTransaction) throws {
+    var agreed: [ScratchArray<UInt64>?] = []
+    for pair in pairs { agreed.append(try matchingLinks(schema.pairs[pair], links[pair])) }
+    for (pair, agreed) in zip(pairs, agreed) {
+      guard let agreed else { continue }
+      try checkToOne(schema.pairs[pair], agreed, links[pair], transaction)
     }
-    let brokenCount = skipped.brokenCount
-    let union = try agreedLinks(pair, statements)
+    agreed = []
     // The batch is loaded again without broken lines, so its links are not final.
-    if skipped.brokenCount > brokenCount { return }
-    for (side, isSwapped) in [(0, false), (1, true)] where !pair.sides[side].description.isToMany {
-      try checkToOne(pair, side, isSwapped ? try union.swapped(in: space) : union, statements, transaction)
-    }
     if skipped.needsRestart { return }
+    for pair in pairs { try write(schema.pairs[pair], links[pair], &transaction) }
+  }
+
+  /// Rejects repetitions and sides that do not match.
+  ///
+  /// - Returns: the links, if a to-one side must be checked.
+  private func matchingLinks(_ pair: LoadPair, _ statements: [LoadLinks]) throws -> ScratchArray<UInt64>? {
+    if statements.allSatisfy(\.isEmpty) || pair.sides.count == 1 && !pair.isOwnInverse { return nil }
+    let result =
+      pair.sides.count == 1
+      ? try mutualLinks(pair.sides[0], statements[0]) : try agreedLinks(pair, statements)
+    return pair.sides.allSatisfy(\.description.isToMany) ? nil : result
+  }
+
+  private func checkToOne(
+    _ pair: LoadPair, _ agreed: ScratchArray<UInt64>, _ statements: [LoadLinks],
+    _ transaction: borrowing WriteTransaction
+  ) throws {
+    if pair.sides.count == 1 { return try checkOwnToOne(pair.sides[0], agreed, statements[0]) }
+    for (side, isSwapped) in [(0, false), (1, true)] where !pair.sides[side].description.isToMany {
+      try checkToOne(pair, side, isSwapped ? try agreed.swapped(in: space) : agreed, statements, transaction)
+    }
+  }
+
+  private func write(_ pair: LoadPair, _ statements: [LoadLinks], _ transaction: inout WriteTransaction) throws {
+    if pair.sides.count == 1 { return try setMembers(pair.sides[0], statements[0], &transaction) }
     let primary = primarySide(pair)
     try setMembers(pair.sides[primary], statements[primary], &transaction)
     try linkOthers(pair, statements, primary: primary, &transaction)
@@ -137,17 +166,19 @@ extension LoadSession {
     }
   }
 
-  /// Checks that a to-one side has at most one member, including those that earlier batches linked.
+  /// Checks that a to-one side has at most one member, including those that earlier batches linked. Links of skipped
+  /// lines do not count.
   private func checkToOne(
     _ pair: LoadPair, _ side: Int, _ links: ScratchArray<UInt64>, _ statements: [LoadLinks],
     _ transaction: borrowing WriteTransaction
   ) throws {
     let description = pair.sides[side].description
-    var kept: UInt32?
+    var (last, kept): (UInt32?, UInt32?) = (nil, nil)
     for index in links.indices {
-      let owner = UInt32(links[index] >> 32)
-      var isTaken = index > 0 && UInt32(links[index - 1] >> 32) == owner
-      let other = UInt32(truncatingIfNeeded: links[index])
+      let (owner, other) = (UInt32(links[index] >> 32), UInt32(truncatingIfNeeded: links[index]))
+      if skipped.contains(owner) || skipped.contains(other) { continue }
+      var isTaken = owner == last
+      last = owner
       if !isTaken { kept = other }
       if !isTaken, !labels.isStored(owner), !isOfBatch(owner) {
         let current = try transaction.toOne(labels.ids[Int(owner)], description.name)
@@ -174,7 +205,9 @@ extension LoadSession {
   }
 
   /// Checks a relationship that is its own inverse: if both objects state it, they refer to each other.
-  private func checkOwnInverse(_ side: LoadPair.Side, _ statements: LoadLinks) throws {
+  ///
+  /// - Returns: the links, the target first, sorted.
+  private func mutualLinks(_ side: LoadPair.Side, _ statements: LoadLinks) throws -> ScratchArray<UInt64> {
     let stated = try statements.sortedLinks(isSwapped: false)
     try refuseRepeats(stated, side, statements, isSwapped: false)
     let turned = try stated.swapped(in: space)
@@ -191,12 +224,18 @@ extension LoadSession {
           disagreement(owner: owner, named, LoadPair(sides: [side], isOwnInverse: true), 0, [statements]))
       }
     }
-    if side.description.isToMany || skipped.needsRestart { return }
-    var kept: UInt32 = 0
+    return turned
+  }
+
+  /// Checks that a to-one relationship that is its own inverse has at most one member. Links of skipped lines do not
+  /// count.
+  private func checkOwnToOne(_ side: LoadPair.Side, _ turned: ScratchArray<UInt64>, _ statements: LoadLinks) throws {
+    var (last, kept): (UInt32?, UInt32) = (nil, 0)
     for place in turned.indices {
       let (one, owner) = (UInt32(turned[place] >> 32), UInt32(truncatingIfNeeded: turned[place]))
-      guard place > 0, turned[place] >> 32 == turned[place - 1] >> 32 else {
-        kept = owner
+      if skipped.contains(one) || skipped.contains(owner) { continue }
+      guard one == last else {
+        (last, kept) = (one, owner)
         continue
       }
       let broken = later(of: kept, owner)

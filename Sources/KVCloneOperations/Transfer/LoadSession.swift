@@ -64,8 +64,8 @@ final class LoadSession {
     self.space = space
     self.options = options
     parser = LineParser(schema: schema, modelHash: modelHash, isStrict: options.isStrict)
-    labels = LoadLabels(in: space)
-    blobs = LoadBlobs(in: space)
+    labels = LoadLabels(in: space, keepsDefined: options.skipsBroken)
+    blobs = LoadBlobs(in: space, keepsDefined: options.skipsBroken)
     skipped = SkippedLines(limit: options.skippedLimit)
     // Each has arrays of its own.
     links = schema.pairs.map { $0.sides.map { _ in LoadLinks(in: space) } }
@@ -110,8 +110,12 @@ final class LoadSession {
       if lineNumber & 1023 == 0 { options.progress?(lineNumber, source.byteCount) }
     }
     currentObject = nil
-    if options.skipsBroken { dropDanglingLinks(hasMore: hasMore) } else { try refuseDanglingLabels(hasMore: hasMore) }
-    for pair in schema.pairs.indices { try link(pair, in: &transaction) }
+    if options.skipsBroken {
+      try dropDanglingLinks(hasMore: hasMore, transaction)
+    } else {
+      try refuseDanglingLabels(hasMore: hasMore)
+    }
+    try link(in: &transaction)
     if options.skipsBroken { try skipBrokenObjects(&transaction) }
     return hasMore
   }
@@ -124,6 +128,10 @@ final class LoadSession {
       committedCounts = result.counts
       batchReader = reader
       skipped.endBatch(&result)
+      labels.endBatch()
+      blobs.endBatch()
+      // Other writers may delete the objects before the next batch.
+      storedNumbers = [:]
     }
     for pair in links.indices {
       for side in links[pair].indices { links[pair][side].endBatch() }
@@ -135,21 +143,25 @@ final class LoadSession {
     isInBatch = false
     reader = batchReader
     lineNumber = reader.lineNumber
-    if options.idLimit > 0 {
-      for number in labels.ids.indices where isOfBatch(UInt32(number)) {
-        result.ids.removeValue(forKey: label(UInt32(number)))
-      }
-    }
+    if options.idLimit > 0 { labels.forEachDefined { result.ids.removeValue(forKey: label($0)) } }
     result.objectCount = committedCount
     result.counts = committedCounts
-    labels.undefine(from: batchFirstLine)
-    blobs.forget(from: batchFirstLine)
+    labels.restartBatch()
+    blobs.restartBatch()
     storedNumbers = [:]
     for pair in links.indices {
       for side in links[pair].indices { links[pair][side].restartBatch() }
     }
     skipped.restartBatch()
     mayHaveDanglingLinks = true
+  }
+
+  /// Returns whether an earlier batch has created the object, and it was deleted since.
+  func wasDeleted(_ number: UInt32, _ transaction: borrowing WriteTransaction) throws(StoreError) -> Bool {
+    guard batchFirstLine > 1, labels.isDefined(number), !labels.isStored(number), !isOfBatch(number) else {
+      return false
+    }
+    return try !transaction.session.exists(labels.ids[Int(number)])
   }
 
   /// Returns whether a line of this batch has created the object.
@@ -310,6 +322,7 @@ extension LoadSession {
     if let failure = object.attributeFailure { throw failure }
     var statements: [Statement] = []
     var missing: [TransferError] = []
+    var missingCount = 0
     for statement in object.statements {
       var targets: [UInt32] = []
       targets.reserveCapacity(statement.targets.count)
@@ -317,17 +330,20 @@ extension LoadSession {
         do {
           targets.append(try self.number(of: target, object, statement.relationship, transaction))
         } catch let error as StoreError where error.kind == .objectNotFound && options.skipsBroken {
+          missingCount += 1
+          // A line may have millions of them.
+          guard missing.count < options.skippedLimit else { continue }
           missing.append(missingObject(error, entity, statement.relationship))
         }
       }
       statements.append(
         Statement(
           relationship: statement.relationship, targets: targets,
-          isLinkedAtOnce: canLinkAtOnce(statement.relationship, targets)))
+          isLinkedAtOnce: try canLinkAtOnce(statement.relationship, targets, transaction)))
     }
     if let failure = object.relationshipFailure { throw failure }
     let inserted = try insert(entity, object, statements, &transaction)
-    labels.define(number, as: inserted, line: lineNumber)
+    try labels.define(number, as: inserted, line: lineNumber)
     for statement in statements {
       let relationship = statement.relationship
       try links[relationship.pair][relationship.side].append(
@@ -337,6 +353,7 @@ extension LoadSession {
     result.counts[entity.name, default: 0] += 1
     if result.ids.count < options.idLimit { result.ids[object.label] = "\(entity.name)/\(inserted.serial)" }
     for error in missing { skipped.noteLink(error) }
+    skipped.noteLinks(missingCount - missing.count)
   }
 
   private func missingObject(_ error: StoreError, _ entity: LoadEntity, _ relationship: LoadRelationship)
@@ -396,7 +413,9 @@ extension LoadSession {
   ///
   /// All targets must exist, and no later line may be able to state these links: lines of targets that come later could
   /// contradict this one, which is detected at the end of the batch.
-  private func canLinkAtOnce(_ relationship: LoadRelationship, _ targets: [UInt32]) -> Bool {
+  private func canLinkAtOnce(
+    _ relationship: LoadRelationship, _ targets: [UInt32], _ transaction: borrowing WriteTransaction
+  ) throws(StoreError) -> Bool {
     let pair = schema.pairs[relationship.pair]
     guard !targets.isEmpty, targets.count <= Self.atOnceLimit, pair.sides.count == 2 else { return false }
     let inverse = 1 - relationship.side
@@ -406,6 +425,7 @@ extension LoadSession {
       guard labels.isDefined(target), !inverseStatements.isGiven(target), !targets[..<place].contains(target) else {
         return false
       }
+      if options.skipsBroken, try wasDeleted(target, transaction) { return false }
     }
     return true
   }
@@ -457,9 +477,9 @@ extension LoadSession {
       }
       if isShared { return }
     }
-    try file.set(id, in: &transaction, below: options.baseDirectory)
+    try file.set(id, to: try open ?? file.open(below: options.baseDirectory), in: &transaction)
     if let place, case .blob(let blob)? = try transaction.value(id, file.path) {
-      blobs.note(blob.id, at: place, line: lineNumber)
+      try blobs.note(blob.id, at: place, line: lineNumber)
     }
   }
 }

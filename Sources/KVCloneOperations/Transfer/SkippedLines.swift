@@ -13,7 +13,7 @@ struct SkippedLines {
   /// The reasons for skipping lines of this batch, by number, for the first ones found.
   private var errors: [UInt32: TransferError] = [:]
   /// The number of lines that were inserted before they were found to be broken.
-  private(set) var brokenCount = 0
+  private var brokenCount = 0
   private var restartCount = 0
   /// Whether a failure may leave a part of an object behind.
   var needsSavepoints = false
@@ -61,6 +61,9 @@ struct SkippedLines {
     if found.count < limit { note(error(), isWholeObject: false) }
   }
 
+  /// Records further skipped links, beyond the limit of errors.
+  mutating func noteLinks(_ count: Int) { linkCount += count }
+
   private mutating func note(_ error: TransferError, isWholeObject: Bool) {
     if found.count < limit { found.append(LoadSkipped(error: error, isWholeObject: isWholeObject)) }
   }
@@ -94,15 +97,22 @@ extension LoadSession {
     skipped.insert(number, error(), isLoaded: true)
   }
 
-  /// Skips links to objects that no line has created.
-  func dropDanglingLinks(hasMore: Bool) {
-    if !mayHaveDanglingLinks, (Int(batchStart)..<labels.count).allSatisfy({ labels.isDefined(UInt32($0)) }) { return }
+  /// Skips links to objects that no line has created, or that were deleted after an earlier batch.
+  func dropDanglingLinks(hasMore: Bool, _ transaction: borrowing WriteTransaction) throws {
+    let isFirst = batchFirstLine == 1
+    if isFirst, !mayHaveDanglingLinks, (0..<labels.count).allSatisfy({ labels.isDefined(UInt32($0)) }) { return }
     mayHaveDanglingLinks = true
     for (pair, sides) in zip(schema.pairs, links) {
       for (side, statements) in zip(pair.sides, sides) {
-        statements.removeTargets { target, owner, line in
-          if labels.isDefined(target) { return false }
-          let reason = skipped.contains(target) ? "its line was skipped" : missingLine(hasMore: hasMore)
+        try statements.removeTargets { target, owner, line in
+          let reason: String
+          if !labels.isDefined(target) {
+            reason = skipped.contains(target) ? "its line was skipped" : missingLine(hasMore: hasMore)
+          } else if try wasDeleted(target, transaction) {
+            reason = "the object of that line was deleted after its batch"
+          } else {
+            return false
+          }
           skipped.noteLink(danglingLink(target, owner, line, side, reason))
           return true
         }
@@ -124,7 +134,8 @@ extension LoadSession {
   /// - Throws: ``LoadRestart`` if there are any.
   func skipBrokenObjects(_ transaction: inout WriteTransaction) throws {
     if skipped.needsRestart { throw LoadRestart() }
-    let limit = options.skippedLimit
+    // Without a place in the result, no reason is needed.
+    let limit = result.skipped.count < options.skippedLimit ? options.skippedLimit : 0
     let (found, reasons) = try transaction.change { (session: inout Session) throws in
       try BrokenObjectFinder.own(&session) { (finder) throws in
         finder.reasonLimit = limit
@@ -137,12 +148,18 @@ extension LoadSession {
       if transaction.session.lifecycle == nil { transaction.session.changes.keepsBrokenObjects = true }
       return
     }
+    var named = Set(reasons.flatMap { [$0.key, $0.value.other(of: $0.key)] })
     var numbers: [ObjectID: UInt32] = [:]
-    let named = Set(reasons.flatMap { [$0.key, $0.value.other(of: $0.key)] })
-    for number in labels.ids.indices where !labels.isStored(UInt32(number)) {
-      let id = labels.ids[number]
-      if named.contains(id) { numbers[id] = UInt32(number) }
-      if found.contains(id) { skipped.insert(UInt32(number), nil, isLoaded: true) }
+    labels.forEachDefined { number in
+      let id = labels.ids[Int(number)]
+      if named.remove(id) != nil { numbers[id] = number }
+      if found.contains(id) { skipped.insert(number, nil, isLoaded: true) }
+    }
+    // The rest are equal objects of the store, or of earlier batches: a search, for listed lines only.
+    if batchFirstLine > 1, !named.isEmpty {
+      for number in labels.ids.indices where !labels.isStored(UInt32(number)) && named.contains(labels.ids[number]) {
+        numbers[labels.ids[number]] = UInt32(number)
+      }
     }
     for (id, reason) in reasons {
       guard let number = numbers[id] else { continue }

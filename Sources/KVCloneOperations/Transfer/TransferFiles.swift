@@ -169,16 +169,35 @@ package struct TransferFiles {
 extension AttributeJSON.FileValue {
   /// Sets an attribute to the bytes of the file; they pass through in pieces.
   package func set(_ id: ObjectID, in transaction: inout WriteTransaction, below directory: String) throws {
+    try set(id, to: try open(below: directory), in: &transaction)
+  }
+
+  /// Sets an attribute to the bytes of the file, which is open.
+  func set(_ id: ObjectID, to opened: TransferFiles.OpenFile, in transaction: inout WriteTransaction) throws {
     do {
-      let opened = try TransferFiles(directory: directory).open(file)
-      if let expected = size, expected != opened.byteCount {
-        throw TransferError(.invalidFile, "the file has \(opened.byteCount) bytes instead of \(expected)")
-      }
       try transaction.setData(id, path) { writer in
         try TransferFiles.read(opened) { try writer.append($0) }
       }
     } catch let error as TransferError {
-      throw TransferError(error.kind, "\(path): \(error.reason)", property: path)
+      throw named(error)
     }
+  }
+
+  /// Opens the file, if it has the size that the line gives.
+  func open(below directory: String) throws(TransferError) -> TransferFiles.OpenFile {
+    do throws(TransferError) {
+      let opened = try TransferFiles(directory: directory).open(file)
+      if let size, size != opened.byteCount {
+        throw TransferError(.invalidFile, "the file has \(opened.byteCount) bytes instead of \(size)")
+      }
+      return opened
+    } catch {
+      throw named(error)
+    }
+  }
+
+  /// The error with the attribute's path.
+  private func named(_ error: TransferError) -> TransferError {
+    TransferError(error.kind, "\(path): \(error.reason)", property: path)
   }
 }

@@ -31,6 +31,11 @@ struct SkipBrokenTests {
       RelationshipDescription("next", toOne: "Node", inverse: "previous", optional: false)
       RelationshipDescription("previous", toMany: "Node", inverse: "next")
     }
+    EntityDescription("Step", unique: [["key"]]) {
+      AttributeDescription("key", .string)
+      RelationshipDescription("next", toOne: "Step", inverse: "previous", optional: false)
+      RelationshipDescription("previous", toMany: "Step", inverse: "next", deleteRule: .noAction)
+    }
   }
 
   private let test: TestStore
@@ -120,6 +125,15 @@ struct SkipBrokenTests {
       "id of a skipped line", [#"{"id":"List/1","attributes":{"key":1}}"#, list(1), list(2)],
       ["1 wrongType", "2 duplicateID"], ["List/2"]),
     Case(
+      "id of a line with an unknown member, or another value than an object",
+      [
+        #"{"extra":1,"id":"Pair/2"}"#, #"{"id":"Pair/2"}"#, #"{"id":"Pair/3","attributes":[]}"#, #"{"id":"Pair/3"}"#,
+        #"{"id":"Pair/4","relationships":5}"#, #"{"id":"Pair/4"}"#, list(2),
+      ],
+      [
+        "1 unreadableLine", "2 duplicateID", "3 unreadableLine", "4 duplicateID", "5 unreadableLine", "6 duplicateID",
+      ], ["List/2"]),
+    Case(
       "id of a line that is skipped at the end", [#"{"id":"List/1"}"#, list(1), list(2)],
       ["1 requiredValueMissing", "2 duplicateID"], ["List/2"]),
     Case("required value", [#"{"id":"List/1"}"#, list(2)], ["1 requiredValueMissing"], ["List/2"]),
@@ -208,6 +222,18 @@ struct SkipBrokenTests {
       [
         #"{"id":"Pair/1","relationships":{"partner":"Pair/2"}}"#, #"{"id":"Pair/2","relationships":{"partner":null}}"#,
       ], ["1 disagreement"], ["Pair/2"]),
+    Case(
+      "a line that contradicts two others takes no partner from either",
+      [
+        list(1, #""relationships":{"tasks":["Task/1"],"head":"Head/1"}"#), list(2), task(1, "List/2"),
+        #"{"id":"Head/1","relationships":{"list":"List/2"}}"#,
+      ], ["1 disagreement"], ["List/2", "Task/1", "Head/1"]),
+    Case(
+      "a line that contradicts another competes with no third one",
+      [
+        list(3, #""relationships":{"tasks":["Task/1"],"head":"Head/1"}"#),
+        list(1, #""relationships":{"head":"Head/1"}"#), #"{"id":"Head/1"}"#, list(2), task(1, "List/2"),
+      ], ["1 disagreement"], ["List/1", "Head/1", "List/2", "Task/1"]),
     Case(
       "nothing but broken lines", ["{", #"{"id":"Task/1"}"#], ["1 unreadableLine", "2 requiredRelationshipMissing"], []),
     Case("empty lines", ["", list(1), " "], [], ["List/1"]),
@@ -300,6 +326,23 @@ struct SkipBrokenTests {
     #expect(try store.members("List/1", "tasks").count == 2)
   }
 
+  @Test("many objects in the store that would lack a partner: all lines are found in one repetition")
+  func manyCulprits() throws {
+    let count = 2_100
+    _ = try load((1...count).map { Self.list($0) })
+    _ = try load((1...count).map { #"{"id":"Head/\#($0)","relationships":{"list":"@List/\#($0)"}}"# })
+    let before = try dump(store)
+    let reports = SharedLines()
+    var options = Self.skipping
+    options.progress = { lines, _ in reports.add(lines) }
+    let lines = (1...count).map { #"{"id":"Head/\#($0)","relationships":{"list":"@List/\#($0)"}}"# }
+    let result = try load(lines, options)
+    #expect(result.skippedLineCount == count && result.objectCount == 0 && result.skipped.count == 1_000)
+    #expect(result.skipped.allSatisfy { $0.error.kindName == "requiredRelationshipMissing" && $0.isWholeObject })
+    #expect(reports.lines == [1024, 2048, 1024, 2048])
+    #expect(try dump(store) == before)
+  }
+
   @Test("a replaced partner in the store that may be replaced is no error")
   func replacedPartner() throws {
     try store.write { tx in
@@ -331,6 +374,25 @@ struct SkipBrokenTests {
     #expect(reports.lines == [1024, 2048, 1024, 2048])
   }
 
+  @Test("the delete rule no action does not hide that a required link is missing")
+  func noActionChain() throws {
+    let count = 500
+    var lines = (1..<count).map {
+      #"{"id":"Step/\#($0)","attributes":{"key":"k\#($0)"},"relationships":{"next":"Step/\#($0 + 1)"}}"#
+    }
+    lines.append(#"{"id":"Step/\#(count)"}"#)
+    // Equal to one that is skipped, which therefore does not count.
+    lines.append(#"{"id":"Step/9001","attributes":{"key":"k1"},"relationships":{"next":"Step/9001"}}"#)
+    lines += (1...1_024).map { Self.list($0) }
+    let reports = SharedLines()
+    var options = Self.skipping
+    options.progress = { lines, _ in reports.add(lines) }
+    let result = try load(lines, options)
+    #expect(result.skippedLineCount == count && result.skippedLinkCount == 0)
+    #expect(result.ids["Step/9001"] != nil && result.objectCount == 1_025)
+    #expect(reports.lines == [1024, 1024])
+  }
+
   @Test("the list of skipped lines ends at its limit, and the counts do not")
   func limit() throws {
     var options = Self.skipping
@@ -341,6 +403,73 @@ struct SkipBrokenTests {
     options.skippedLimit = 0
     let again = try load([#"{"id":"List/1"}"#, #"{"id":"List/2","attributes":{"key":"new"}}"#, "{"], options)
     #expect(again.skippedLineCount == 2 && again.skipped.isEmpty && again.objectCount == 1)
+  }
+
+  @Test("missing objects of the store in one line are counted beyond the limit", arguments: [3, 0])
+  func missingObjectLimit(_ limit: Int) throws {
+    var options = Self.skipping
+    options.skippedLimit = limit
+    let ids = (1...10).map { #""@Task/\#($0)""# }.joined(separator: ",")
+    let result = try load([Self.list(1, #""relationships":{"watchers":[\#(ids)]}"#), "{"], options)
+    #expect(result.skippedLinkCount == 10 && result.skippedLineCount == 1 && result.objectCount == 1)
+    #expect(result.skipped.count == limit)
+    #expect(result.skipped.allSatisfy { $0.error.kindName == "objectNotFound" && !$0.isWholeObject })
+  }
+
+  @Test("removing an object can make a derived attribute equal to another; a constraint may contain it")
+  func derivedConstraint() throws {
+    let model = ManagedObjectModel("Derived") {
+      EntityDescription("Bag", unique: [["number"]]) {
+        AttributeDescription("number", .integer64, derivation: "things.@count")
+        RelationshipDescription("things", toMany: "Thing", inverse: "bag")
+      }
+      EntityDescription("Thing", unique: [["key"]]) {
+        AttributeDescription("key", .string)
+        RelationshipDescription("bag", toOne: "Bag", inverse: "things")
+      }
+    }
+    let test = try TestStore(model)
+    func thing(_ number: Int, _ key: String, _ bag: Int) -> String {
+      #"{"id":"Thing/\#(number)","attributes":{"key":"\#(key)"},"relationships":{"bag":"Bag/\#(bag)"}}"#
+    }
+    let lines = [
+      #"{"id":"Bag/1"}"#, thing(1, "a", 1), #"{"id":"Bag/2"}"#, thing(2, "b", 2), thing(3, "a", 2),
+    ]
+    let result = try test.store.load(Self.skipping, from: Self.source(lines.joined(separator: "\n")))
+    try checked(test.store)
+    #expect(
+      result.skipped.map { "\($0.error.line ?? 0) \($0.error.kindName)" } == [
+        "3 uniquenessConflict", "4 danglingID", "5 uniquenessConflict",
+      ])
+    #expect(Set(result.ids.keys) == ["Bag/1", "Thing/1", "Thing/2"])
+  }
+
+  @Test("many equal objects in one list whose derived attributes are expensive")
+  func derivedList() throws {
+    let model = ManagedObjectModel("Derived") {
+      EntityDescription("Bag") {
+        AttributeDescription("total", .integer64, derivation: "sum:(things.size)")
+        RelationshipDescription("things", toMany: "Thing", inverse: "bag")
+      }
+      EntityDescription("Thing", unique: [["key"]]) {
+        AttributeDescription("key", .string)
+        AttributeDescription("size", .integer64)
+        RelationshipDescription("bag", toOne: "Bag", inverse: "things")
+      }
+    }
+    let test = try TestStore(model)
+    let count = 2_000
+    let lines =
+      [#"{"id":"Bag/1"}"#]
+      + (0..<2 * count).map { number in
+        #"{"id":"Thing/\#(number)","attributes":{"key":"k\#(number / 2)","size":1},"relationships":{"bag":"Bag/1"}}"#
+      }
+    let result = try test.store.load(Self.skipping, from: Self.source(lines.joined(separator: "\n")))
+    try checked(test.store)
+    #expect(result.skippedLineCount == count && result.objectCount == count + 1)
+    let bag = try #require(result.ids["Bag/1"])
+    let total = try test.store.read { tx in try tx.value(try tx.objectID(named: bag), "total") }
+    #expect(total == .integer(Int64(count)))
   }
 
   // MARK: Files
@@ -409,6 +538,65 @@ struct SkipBrokenTests {
     #expect(try store.info().objectCount == 5)
   }
 
+  @Test("batches: one that is repeated forgets its own ids only")
+  func repeatedBatches() throws {
+    let count = 1_000
+    var lines = [#"{"id":"List/7000","attributes":{"key":"same"}}"#]
+    // Every batch has a line with the values of the first one.
+    for number in 1...count {
+      lines += [Self.list(number), #"{"id":"List/\#(7000 + number)","attributes":{"key":"same"}}"#]
+    }
+    lines += [Self.task(1, "List/7000"), Self.task(2, "List/\(count)"), Self.task(3, "List/7001")]
+    var options = Self.skipping
+    options.batch = 3
+    options.skippedLimit = 10
+    let result = try load(lines, options)
+    #expect(result.skippedLineCount == count + 1 && result.objectCount == count + 3)
+    #expect(result.ids.count == result.objectCount)
+    #expect(result.skipped.count == 10)
+    for (index, skipped) in result.skipped.enumerated() {
+      let message = skipped.error.message
+      #expect(message.contains("List/7000 ") && message.contains("List/\(7001 + index) "), "\(message)")
+    }
+    for (label, list) in [("Task/1", "List/7000"), ("Task/2", "List/\(count)")] {
+      let task = try #require(result.ids[label])
+      #expect(try store.members(task, "list") == [try #require(result.ids[list])])
+    }
+  }
+
+  @Test("batches: links to objects that were deleted between two of them are left out")
+  func deletedBetweenBatches() throws {
+    try fill()
+    let text = [
+      #"{"id":"List/9","attributes":{"key":"a"},"relationships":{"watchers":["@Task/1"]}}"#, Self.list(8),
+      #"{"id":"List/7","attributes":{"key":"b"},"relationships":{"watchers":["@Task/1"]}}"#,
+      Self.task(1, "List/8"), Self.task(2, "List/9"),
+      #"{"id":"Task/3","relationships":{"list":"List/9","watched":["List/8"]}}"#,
+      #"{"id":"Head/1","relationships":{"list":"List/8"}}"#,
+    ]
+    var options = Self.skipping
+    options.batch = 1
+    var next = 0
+    let result = try store.load(options) { buffer in
+      if next == 2 {
+        try store.write { tx in
+          // List/8 of the text, and what it refers to.
+          for name in ["List/3", "Task/1"] { try tx.delete(try tx.objectID(named: name)) }
+        }
+      }
+      buffer += Array((text[next] + "\n").utf8)
+      next += 1
+      return next < text.count
+    }
+    try checked(store)
+    #expect(
+      result.skipped.map { "\($0.error.line ?? 0) \($0.error.kindName) \($0.isWholeObject)" } == [
+        "3 objectNotFound false", "4 requiredRelationshipMissing true", "6 danglingID false",
+        "7 requiredRelationshipMissing true",
+      ], "\(result.skipped.map(\.error.message))")
+    #expect(Set(result.ids.keys) == ["List/9", "List/8", "List/7", "Task/2", "Task/3"])
+  }
+
   @Test("a wrong header, UTF-16 and errors of the source fail the load")
   func wholeText() throws {
     var strict = Self.skipping
@@ -435,6 +623,41 @@ struct SkipBrokenTests {
     try test.reopen(options: options)
     #expect(throws: (any Error).self) { try load((1...3).map { Self.list($0) } + ["{"]) }
     #expect(try store.info().objectCount == 0)
+    try checked(store)
+  }
+
+  @Test("with a required header, a first line that cannot be read is not skipped", arguments: ["{", "[]", "", " \r"])
+  func unreadableHeader(_ first: String) throws {
+    var strict = Self.skipping
+    strict.isStrict = true
+    let error = #expect(throws: TransferError.self) { try load([first, Self.list(1)], strict) }
+    #expect(error?.line == 1)
+    #expect(try store.info().objectCount == 0)
+    strict.skipsBroken = false
+    #expect(throws: TransferError.self) { try load([first, Self.list(1)], strict) }
+  }
+
+  @Test("what committed batches skipped is reported before a later one fails")
+  func committedSkips() throws {
+    struct SourceError: Error {}
+    let text = [#"{"id":"List/1"}"#, Self.list(2), "{"]
+    let observed = SharedSkips()
+    var options = Self.skipping
+    options.batch = 1
+    options.skipObserver = { observed.add($0) }
+    var next = 0
+    #expect(throws: SourceError.self) {
+      try store.load(options) { buffer in
+        if next == 3 { throw SourceError() }
+        buffer += Array((text[next] + "\n").utf8)
+        next += 1
+        return true
+      }
+    }
+    #expect(observed.skips.map(\.lineCount) == [1, 1, 2])
+    #expect(observed.skips.last?.skipped.map(\.error.line) == [1, 3])
+    #expect(observed.skips.last?.linkCount == 0)
+    #expect(try store.info().objectCount == 1)
     try checked(store)
   }
 
@@ -467,4 +690,14 @@ private final class SharedLines: @unchecked Sendable {
   var lines: [Int] { lock.withLock { all } }
 
   func add(_ lines: Int) { lock.withLock { all.append(lines) } }
+}
+
+/// What a load has reported as skipped.
+private final class SharedSkips: @unchecked Sendable {
+  private let lock = NSLock()
+  private var all: [LoadSkips] = []
+
+  var skips: [LoadSkips] { lock.withLock { all } }
+
+  func add(_ skips: LoadSkips) { lock.withLock { all.append(skips) } }
 }

@@ -27,6 +27,8 @@ struct Failure: Error {
   var mappingSkeleton: String?
   /// The available alternatives: a line for each.
   var choices: [String] = []
+  /// Writes further members of the error's JSON.
+  var writeDetails: (@Sendable (inout JSONWriter) -> Void)?
   let message: String
 
   init(
@@ -114,6 +116,7 @@ struct Failure: Error {
       if let mappingSkeleton { json.member("mappingSkeleton", mappingSkeleton) }
       if !choices.isEmpty { json.member("choices", choices) }
       json.member("message", text)
+      writeDetails?(&json)
       json.endObject()
       StandardError.write(json.text + "\n")
     } else {

@@ -60,36 +60,35 @@ struct LoadCommand: ToolCommand {
     options.spoolProgress = { bytes in progress.spooled(bytes) }
     options.progress = { _, bytes in progress.loaded(bytes) }
     options.commitObserver = { Interruption.note($0) }
+    let committed = CommittedSkips()
+    if skipsBroken { options.skipObserver = { committed.note($0) } }
     let start = ContinuousClock.now
     let result: LoadResult
-    if file != "-" {
-      result = try store.load(contentsOf: file, options: options)
-    } else if StandardInput.isRegularFile {
-      result = try LoadRun(store, options).loadRegularFile(from: StandardInput.append(to:))
-    } else {
-      result = try store.load(options, from: StandardInput.append(to:))
+    do {
+      result = try load(into: store, options)
+    } catch {
+      // The committed batches stay, and so does what they lack.
+      guard let skips = committed.skips else { throw error }
+      if !global.json { skips.list() }
+      var failure = Failure(error)
+      failure.writeDetails = { $0.write(skips) }
+      throw failure
     }
     progress.bar.finish()
     try report(result, (ContinuousClock.now - start).inSeconds)
     if result.skippedLineCount + result.skippedLinkCount > 0 { throw ExitCode(Failure.Code.unreadable) }
   }
 
-  /// Lists what was skipped on stderr, a line each.
-  private func list(_ result: LoadResult) {
-    for skipped in result.skipped {
-      let what = skipped.isWholeObject ? "skipped" : "link left out"
-      let object = skipped.error.object.map { " (\($0))" } ?? ""
-      let text = "\(what): \(skipped.error.kindName): \(skipped.error.message)\(object)"
-      // Names of unknown properties and ids come from the file.
-      let scalars = text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }
-      StandardError.write(String(String.UnicodeScalarView(scalars)) + "\n")
+  private func load(into store: ObjectStore, _ options: LoadOptions) throws -> LoadResult {
+    if file != "-" { return try store.load(contentsOf: file, options: options) }
+    if StandardInput.isRegularFile {
+      return try LoadRun(store, options).loadRegularFile(from: StandardInput.append(to:))
     }
-    let rest = result.skippedLineCount + result.skippedLinkCount - result.skipped.count
-    if rest > 0 { StandardError.write("and \(rest) more\n") }
+    return try store.load(options, from: StandardInput.append(to:))
   }
 
   private func report(_ result: LoadResult, _ seconds: Double) throws {
-    if !global.json { list(result) }
+    if !global.json { LoadSkips(result).list() }
     let output = Output()
     if global.json {
       try output.json { json in
@@ -100,7 +99,7 @@ struct LoadCommand: ToolCommand {
         json.beginObject()
         for (label, name) in result.ids.sorted(by: { $0.key < $1.key }) { json.member(label, name) }
         json.endObject()
-        if skipsBroken { write(skippedIn: result, &json) }
+        if skipsBroken { json.write(LoadSkips(result)) }
         json.member("seconds", seconds)
         json.endObject()
       }
@@ -118,29 +117,19 @@ struct LoadCommand: ToolCommand {
     }
   }
 
-  private func write(skippedIn result: LoadResult, _ json: inout JSONWriter) {
-    json.member("skippedLines", result.skippedLineCount)
-    json.member("skippedLinks", result.skippedLinkCount)
-    json.key("skipped")
-    json.beginArray()
-    for skipped in result.skipped {
-      json.beginObject()
-      json.member("line", skipped.error.line ?? 0)
-      json.member("kind", skipped.error.kindName)
-      json.nullable("entity", skipped.error.entity)
-      json.nullable("object", skipped.error.object)
-      json.nullable("property", skipped.error.property)
-      json.member("wholeObject", skipped.isWholeObject)
-      json.member("message", skipped.error.message)
-      json.endObject()
-    }
-    json.endArray()
-  }
-
   private static func size(of path: String) -> UInt64? {
     let attributes = try? FileManager.default.attributesOfItem(atPath: path)
     return (attributes?[.size] as? NSNumber)?.uint64Value
   }
+}
+
+/// What committed batches have skipped.
+private final class CommittedSkips: Sendable {
+  private let latest = Mutex<LoadSkips?>(nil)
+
+  var skips: LoadSkips? { latest.withLock { $0 } }
+
+  func note(_ skips: LoadSkips) { latest.withLock { $0 = skips } }
 }
 
 /// Shows the progress of a load. Spooling the whole input is a phase of its own, after which its length is known;
