@@ -107,7 +107,9 @@ extension StoreLimits {
     // Fewer objects on as many pages also free space, which later deletions make available.
     let usedPages = try usedPageCount(in: session) ?? 0
     if usedPages < session.changes.limitUse.firstUsedPages { return }
-    if objectCount < session.changes.limitUse.firstObjectCount, usedPages == session.changes.limitUse.firstUsedPages { return }
+    if objectCount < session.changes.limitUse.firstObjectCount, usedPages == session.changes.limitUse.firstUsedPages {
+      return
+    }
     session.storage.space()?.refuseGrowth()
     throw StoreError(.limitExceeded, limits.tooManyBytes(byteCount))
   }
