@@ -15,26 +15,24 @@ extension LoadSkips {
     let rest = lineCount + linkCount - skipped.count
     if rest > 0 { StandardError.write("and \(rest) more\n") }
   }
-}
 
-extension JSONWriter {
   /// Writes what was skipped as members of the current object.
-  mutating func write(_ skips: LoadSkips) {
-    member("skippedLines", skips.lineCount)
-    member("skippedLinks", skips.linkCount)
-    key("skipped")
-    beginArray()
-    for skipped in skips.skipped {
-      beginObject()
-      member("line", skipped.error.line ?? 0)
-      member("kind", skipped.error.kindName)
-      nullable("entity", skipped.error.entity)
-      nullable("object", skipped.error.object)
-      nullable("property", skipped.error.property)
-      member("wholeObject", skipped.isWholeObject)
-      member("message", skipped.error.message)
-      endObject()
+  func write(to json: inout JSONWriter) {
+    json.member("skippedLines", lineCount)
+    json.member("skippedLinks", linkCount)
+    json.key("skipped")
+    json.beginArray()
+    for skipped in skipped {
+      json.beginObject()
+      json.member("line", skipped.error.line ?? 0)
+      json.member("kind", skipped.error.kindName)
+      json.nullable("entity", skipped.error.entity)
+      json.nullable("object", skipped.error.object)
+      json.nullable("property", skipped.error.property)
+      json.member("wholeObject", skipped.isWholeObject)
+      json.member("message", skipped.error.message)
+      json.endObject()
     }
-    endArray()
+    json.endArray()
   }
 }

@@ -71,7 +71,7 @@ struct LoadCommand: ToolCommand {
       guard let skips = committed.skips else { throw error }
       if !global.json { skips.list() }
       var failure = Failure(error)
-      failure.writeDetails = { $0.write(skips) }
+      failure.writeDetails = { skips.write(to: &$0) }
       throw failure
     }
     progress.bar.finish()
@@ -99,7 +99,7 @@ struct LoadCommand: ToolCommand {
         json.beginObject()
         for (label, name) in result.ids.sorted(by: { $0.key < $1.key }) { json.member(label, name) }
         json.endObject()
-        if skipsBroken { json.write(LoadSkips(result)) }
+        if skipsBroken { LoadSkips(result).write(to: &json) }
         json.member("seconds", seconds)
         json.endObject()
       }
