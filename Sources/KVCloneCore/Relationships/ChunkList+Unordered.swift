@@ -36,9 +36,10 @@ extension StorageTransaction {
   }
 
   /// Adds ascending ids, which usually belong at the end; returns the number of new ones.
+  @_specialize(where IDs == [ObjectID])
   @discardableResult
-  package mutating func appendUnordered(
-    _ list: ListAddress, _ ids: some RandomAccessCollection<ObjectID>, _ chunk: ChunkBuffer = ChunkBuffer()
+  package mutating func appendUnordered<IDs: RandomAccessCollection<ObjectID>>(
+    _ list: ListAddress, _ ids: IDs, _ chunk: ChunkBuffer = ChunkBuffer()
   ) throws(StoreError) -> Int {
     if try appendsUnordered(list, ids, chunk) { return ids.count }
     var count = 0

@@ -8,9 +8,12 @@ extension RelationshipLinks {
   /// - Parameter validates: whether the commit validates the object. The plan of a clone has already validated
   ///   everything that more members can break (R13).
   /// - Returns: whether the object itself changed: a hidden list of referrers does not belong to it.
+  // Other modules call the function for each list, and would otherwise get its unspecialized form.
+  @_specialize(where Members == WaitingLinks.Group)
+  @_specialize(where Members == [ObjectID])
   @discardableResult
-  package static func addMembers(
-    _ id: ObjectID, _ code: UInt16, _ members: some RandomAccessCollection<ObjectID>, _ chunk: ChunkBuffer,
+  package static func addMembers<Members: RandomAccessCollection<ObjectID>>(
+    _ id: ObjectID, _ code: UInt16, _ members: Members, _ chunk: ChunkBuffer,
     validates: Bool = false, in session: inout Session
   ) throws(StoreError) -> Bool {
     let entity = try session.load(id)
