@@ -22,9 +22,9 @@ struct Worker {
   var workload: Workload
   var plantedBug: PlantedBug?
   var plantedBugOfGroups: GroupRun.PlantedBug?
-  /// Each commit's content, from 0, by which a commit that failed is known to have happened or not. Without, the writes
-  /// of a group commit one by one, nothing is done that a savepoint rolls back, and the content is told after every commit:
-  /// a run without faults, to find out.
+  /// The content after each commit, from 0, which decides whether a commit that failed is durable. Nil in the run that
+  /// determines it: without faults, with one commit for each write of a group, without the changes that a savepoint
+  /// rolls back, and with a report of the content after each commit.
   var states: [String]?
 
   /// How often a step is tried with the fault still there, before it is asked to go away.
