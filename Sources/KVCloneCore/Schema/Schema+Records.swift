@@ -173,11 +173,14 @@ extension Schema {
   }
 
   /// Decodes the id in an object table's key.
+  @inlinable
   package func objectID(_ key: borrowing RawSpan) throws(StoreError) -> ObjectID {
-    do throws(RecordError) {
-      return try NumberKey.objectID(copy key)
-    } catch {
-      throw StoreError(.corrupted, "an object table has a malformed key; run `check` to see the extent")
-    }
+    guard let id = try? NumberKey.objectID(copy key) else { throw malformedKey() }
+    return id
+  }
+
+  @usableFromInline
+  func malformedKey() -> StoreError {
+    StoreError(.corrupted, "an object table has a malformed key; run `check` to see the extent")
   }
 }

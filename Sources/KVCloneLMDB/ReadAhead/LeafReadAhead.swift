@@ -2,16 +2,20 @@
 ///
 /// Branch pages name the leaves that follow. A window of them is requested ahead of the position; it doubles while the
 /// reads continue, so that a read of few leaves requests few. Pages in the page cache are not requested: a few pages of
-/// each window are looked up there first, which is the only cost of read-ahead if the file is in memory.
+/// each window are looked up there first, which is the only cost of read-ahead if the file is in memory. Each lookup is
+/// a system call, so after windows in the page cache the following ones are larger and looked up by fewer pages.
 struct LeafReadAhead {
   /// Leaves of a window.
   private static let firstWindow: Int32 = 8
   private static let largestWindow: Int32 = 256
+  /// Leaves of a window that follows others in the page cache, and how many others that are.
+  private static let residentWindow: Int32 = 512
+  private static let mostResidentWindows: Int32 = 3
   /// One of so many leaves of a window is looked up in the page cache.
   private static let sampleDistance = 64
   /// Up to this distance, lookups count as in order: reading all leaves in between takes about as long as reading one
   /// alone.
-  private static let longestStep: Int32 = 8
+  static let longestStep: Int32 = 8
   /// Branch pages that are requested together.
   private static let branchWindow: Int32 = 8
 
@@ -23,6 +27,10 @@ struct LeafReadAhead {
   /// The number of leaves between the two.
   private var distance: Int32 = 0
   private var window: Int32 = 0
+  /// Whether no leaves follow those ahead.
+  private var isComplete = false
+  /// The number of consecutive windows that were in the page cache, whether or not the reads were in order.
+  private var residentWindows: Int32 = 0
 
   /// Notes that a leaf is read. Requests leaves behind it if it follows the one before.
   ///
@@ -48,8 +56,10 @@ struct LeafReadAhead {
       window = 0
       if !isInOrder { return (false, 0) }
     }
+    let leavesOfParent = parent.count - parent.index - 1
+    if isComplete { return (true, leavesOfParent) }
     if distance <= window / 2 { unsafe extend(before: end, &pages) }
-    return (true, max(0, min(distance - window / 2, parent.count - parent.index - 1)))
+    return (true, max(0, min(distance - window / 2, leavesOfParent)))
   }
 
   /// The distance of `path` from the last leaf, in leaves; nil if unknown.
@@ -68,23 +78,33 @@ struct LeafReadAhead {
     ahead = path
     ahead.last.index += 1
     distance = 0
+    isComplete = false
   }
 
   private mutating func extend(before end: UnsafeRawBufferPointer, _ pages: inout MappedPages) {
-    if window == 0 { unsafe requestBranches(before: end, &pages) }
-    window = min(max(2 * window, Self.firstWindow), Self.largestWindow)
+    let next = min(max(2 * window, Self.firstWindow), Self.largestWindow)
+    if window == 0, !isProbablyResident { unsafe requestBranches(before: end, &pages) }
+    window = isProbablyResident ? Self.residentWindow : next
     while distance < window {
       let step = ahead.last
       if step.index >= step.count {
-        guard unsafe ahead.enterNextBranch(before: end, &pages) else { return }
-        unsafe requestBranches(before: end, &pages)
+        guard unsafe ahead.enterNextBranch(before: end, &pages) else {
+          isComplete = true
+          return
+        }
+        if !isProbablyResident { unsafe requestBranches(before: end, &pages) }
         continue
       }
-      let wanted = min(window - distance, step.count - step.index)
-      let range = Int(step.index)..<Int(step.index + wanted)
+      var wanted = min(window - distance, step.count - step.index)
       var count = wanted
-      if !Self.isResident(step.page, range, &pages) {
-        count = Int32(unsafe Self.request(step.page, range, before: end, &pages))
+      if isResident(step.page, Int(step.index)..<Int(step.index + wanted), &pages) {
+        residentWindows = min(residentWindows + 1, Self.mostResidentWindows)
+      } else {
+        residentWindows = 0
+        window = min(window, max(next, distance))
+        wanted = min(wanted, window - distance)
+        guard wanted > 0 else { return }
+        count = Int32(unsafe Self.request(step.page, Int(step.index)..<Int(step.index + wanted), before: end, &pages))
       }
       ahead.last.index += count
       distance += count
@@ -92,12 +112,16 @@ struct LeafReadAhead {
     }
   }
 
+  private var isProbablyResident: Bool { residentWindows == Self.mostResidentWindows }
+
   /// Whether the page cache holds the sampled children of a branch page.
-  private static func isResident(_ page: PageView, _ range: Range<Int>, _ pages: inout MappedPages) -> Bool {
-    for index in stride(from: range.lowerBound, to: range.upperBound, by: sampleDistance) {
-      if let child = page.checkedChild(index), !pages.isResident(child) { return false }
+  private func isResident(_ page: PageView, _ range: Range<Int>, _ pages: inout MappedPages) -> Bool {
+    if !isProbablyResident {
+      for index in stride(from: range.lowerBound, to: range.upperBound - 1, by: Self.sampleDistance) {
+        if let child = page.checkedChild(index), !pages.isResident(child) { return false }
+      }
     }
-    guard range.count > 1, let last = page.checkedChild(range.upperBound - 1) else { return true }
+    guard let last = page.checkedChild(range.upperBound - 1) else { return true }
     return pages.isResident(last)
   }
 

@@ -2,7 +2,8 @@
 struct TableReadAhead {
   private var leaves = LeafReadAhead()
   private var values = ValueReadAhead()
-  /// The number of changes of the leaf that are ignored because earlier ones followed no order.
+  /// The number of changes of the leaf that are ignored, because earlier ones followed no order or their window is
+  /// requested.
   private var ignored = 0
   /// The number of consecutive reads that did not follow the leaf before.
   private var jumps = 0
@@ -24,8 +25,11 @@ struct TableReadAhead {
   /// Notes that a single lookup reads a leaf.
   mutating func read(_ path: BranchPath, _ pages: inout MappedPages) {
     let end = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-    if unsafe leaves.read(path, isInOrder: false, before: end, &pages).isInOrder {
+    let found = unsafe leaves.read(path, isInOrder: false, before: end, &pages)
+    if found.isInOrder {
       jumps = 0
+      // Each of the ignored changes may skip leaves.
+      ignored = Int(found.leaves / LeafReadAhead.longestStep)
       return
     }
     // The leaf after a jump shows whether an order begins there.
