@@ -24,14 +24,14 @@ import Testing
     #expect(length <= 129, "the file is as long as before")
 
     // Plenty of room: nothing is given up.
-    try lock.settleReserve(takesAway: true, hasLittleRoom: false, grows: true)
+    try lock.settleReserve(isDeleteOnly: true, hasLittleRoom: false, grows: true)
     #expect(given(lock) >= size)
-    try lock.settleReserve(takesAway: true, hasLittleRoom: true, grows: true)
+    try lock.settleReserve(isDeleteOnly: true, hasLittleRoom: true, grows: true)
     #expect(given(lock) < size)
     // What stays within the file does not need it back; what makes it longer does.
-    try lock.settleReserve(takesAway: false, hasLittleRoom: true, grows: false)
+    try lock.settleReserve(isDeleteOnly: false, hasLittleRoom: true, grows: false)
     #expect(given(lock) < size)
-    try lock.settleReserve(takesAway: false, hasLittleRoom: true, grows: true)
+    try lock.settleReserve(isDeleteOnly: false, hasLittleRoom: true, grows: true)
     #expect(given(lock) >= size)
     let after = try #require(try FileSystem.facts(store.path + "/writer.lock")).byteCount
     #expect(after == length)

@@ -147,7 +147,7 @@ struct ObjectMover: ~Copyable, SessionOwner {
     guard let table = newID == nil ? entity.table : tables[owner.rootCode] else { throw session.schema.notFound(owner) }
     session.scratch.seal(commit: lastCommit, seed: ValueEnvelope.seed(object: owner))
     try Self.putMoved(&session.storage, table, owner, session.scratch)
-    try session.releaseOutlived(id)
+    try session.releaseOrphanedBlobs(id)
     if newID != nil { try leave(id, for: owner, entity) }
   }
 

@@ -10,7 +10,7 @@ extension StoreMigrator {
     _ options: StoreOptions, _ progress: (@Sendable (OperationProgress) -> Void)? = nil,
     _ cancellation: Cancellation? = nil, dryRun: MigrationDryRun? = nil
   ) throws(StoreError) -> MigrationReport {
-    try onceMoreIfMapFull { () throws(StoreError) in
+    try retryIfMapFull { () throws(StoreError) in
       for _ in 0..<attempts {
         let run = MigrationRun(progress, cancellation, dryRun: dryRun)
         if let report = try runMigration(engine, path: path, to: model, migration, options, run) { return report }

@@ -18,7 +18,7 @@ enum DerivedRebuild {
       return
     }
     do throws(StoreError) {
-      try onceMoreIfMapFull { () throws(StoreError) in
+      try retryIfMapFull { () throws(StoreError) in
         var session = try store.writeSession(label: "derived attributes")
         try DerivedRefresh.noteAll(in: &session)
         try DerivedRefresh.refreshAll(in: &session)

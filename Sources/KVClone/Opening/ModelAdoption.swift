@@ -19,7 +19,7 @@ enum ModelAdoption {
     for addsIndexes in [true, false] {
       guard let successor = try catalog.succeeding(stored, addsIndexes: addsIndexes) else { return stored }
       do throws(StoreError) {
-        try onceMoreIfMapFull { () throws(StoreError) in
+        try retryIfMapFull { () throws(StoreError) in
           try write(successor, replacing: stored, engine, tables, format, options)
         }
         return successor

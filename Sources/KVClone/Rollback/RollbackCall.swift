@@ -76,7 +76,7 @@ struct RollbackCall {
     try StoreSnapshots(store).requireOwn(snapshot)
     let retention = store.options.snapshotRetention
     // The preimages and the replaced data may each be as large as the store.
-    return try onceMoreIfMapFull(times: 2) {
+    return try retryIfMapFull(times: 2) {
       dryRun?.reasons = PlanReasons()
       let label = dryRun == nil ? "rollback" : "rollback plan"
       return try store.runWrite(label: label, timeout: nil, dryRun: dryRun?.reasons) { tx in

@@ -169,8 +169,8 @@ struct StoreRollback: ~Copyable, SessionOwner {
     if wasThere {
       let entity = try session.load(id)
       // Includes attributes that the record has from an earlier version of the model.
-      oldBlobs = entity.blobs(in: session.scratch.view) + session.outlived.blobs
-      session.outlived.blobs.removeAll()
+      oldBlobs = entity.blobs(in: session.scratch.view) + session.orphanedBlobs.blobs
+      session.orphanedBlobs.blobs.removeAll()
       oldKeys = try entity.indexKeys(id, session.scratch.view, session.schema).filter { run.isYounger($0) }
     }
     guard let then else {

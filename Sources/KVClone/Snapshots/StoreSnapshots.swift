@@ -75,7 +75,7 @@ struct StoreSnapshots {
 
   /// Runs `body` in a separate write transaction that changes snapshots.
   func change<R>(_ body: (inout SnapshotManager) throws(StoreError) -> R) throws -> R {
-    try onceMoreIfMapFull {
+    try retryIfMapFull {
       try store.runWrite(label: "snapshot", timeout: nil) { tx in try SnapshotManager.change(in: &tx, body) }
     }
   }

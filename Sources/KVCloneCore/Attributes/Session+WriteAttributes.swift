@@ -21,7 +21,7 @@ extension Session {
   }
 
   /// Rejects values that leave no space in the record in `scratch` for the object's lists: links to it may be deferred,
-  /// and the error could then no longer be reported to the caller that makes them (``WaitingInserts``).
+  /// and the error could then no longer be reported to the caller that makes them (``DeferredInserts``).
   @inline(__always)
   borrowing func refuseFullRecord(_ id: ObjectID) throws(StoreError) {
     if scratch.hasRoomForLists() { return }

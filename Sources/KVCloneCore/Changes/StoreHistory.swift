@@ -79,7 +79,7 @@ package struct StoreHistory {
 
   /// Runs a write transaction on the history itself.
   private func change(_ body: (inout Session) throws(StoreError) -> Int) throws(StoreError) -> Int {
-    try onceMoreIfMapFull { () throws(StoreError) in
+    try retryIfMapFull { () throws(StoreError) in
       var session = try store.writeSession(label: "history")
       let result = try body(&session)
       if session.storage.changeCount == 0 { return result }

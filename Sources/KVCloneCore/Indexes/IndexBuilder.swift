@@ -39,7 +39,7 @@ package enum IndexBuilder {
       }
       var next: ObjectID? = isConcerned ? ObjectID(rootCode: rootCode, serial: 0) : nil
       while let start = next {
-        var keys = WaitingKeys()
+        var keys = DeferredKeys()
         next = try gatherKeys(ids, from: start, into: &keys, in: session)
         session.storage.retainCursors(in: [session.schema.tables.indexes])
         defer { session.storage.retainCursors(in: []) }
@@ -52,7 +52,7 @@ package enum IndexBuilder {
 
   /// Collects the keys of the entries of the next objects; returns the object after them.
   private static func gatherKeys(
-    _ ids: Set<UInt16>, from start: ObjectID, into keys: inout WaitingKeys, in session: borrowing Session
+    _ ids: Set<UInt16>, from start: ObjectID, into keys: inout DeferredKeys, in session: borrowing Session
   ) throws(StoreError) -> ObjectID? {
     guard let table = session.schema.objectTable(rootCode: start.rootCode) else { return nil }
     var next: ObjectID?

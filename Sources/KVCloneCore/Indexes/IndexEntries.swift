@@ -43,7 +43,7 @@ package enum IndexEntries {
   /// Defers the entries of the new object whose record is in `scratch`.
   static func note(_ id: ObjectID, _ entity: CompiledEntity, in session: inout Session) throws(StoreError) {
     guard entity.hasIndexes else { return }
-    let waiting = session.waitingInserts()
+    let waiting = session.deferredInserts()
     for key in try entity.indexKeys(id, session.scratch.view, session.schema) { waiting.keys.append(key) }
   }
 

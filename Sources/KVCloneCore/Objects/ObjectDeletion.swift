@@ -18,7 +18,7 @@ package enum ObjectDeletion {
   package static func deleteAll(
     _ doomed: ObjectSet, validatesAll: Bool = false, in session: inout Session
   ) throws(StoreError) -> Int {
-    session.waiting?.forgetTargets()
+    session.deferred?.forgetTargets()
     let hasProvenance = try session.hasProvenance()
     for (rootCode, set) in doomed.sets.enumerated() {
       guard let set else { continue }
@@ -119,9 +119,9 @@ package enum ObjectDeletion {
     where relationship.isToMany && session.scratch.view.head(relationship.field).isChunked {
       chunked.append(relationship.code)
     }
-    try session.releaseOutlived(id)
+    try session.releaseOrphanedBlobs(id)
     for blob in blobs { try session.releaseBlob(blob) }
-    for relationship in entity.relationships { try letGo(id, relationship, doomed, validatesAll, in: &session) }
+    for relationship in entity.relationships { try unlink(id, relationship, doomed, validatesAll, in: &session) }
     for code in entity.referrerCodes { try dropReferrers(id, code, doomed, in: &session) }
     for code in chunked { try session.storage.deleteList(session.address(id, code)) }
     let key = ShortKey.object(id)
@@ -131,7 +131,7 @@ package enum ObjectDeletion {
 
   /// Removes the link to a deleted object from the remaining members of its relationship. With the rule no action, the
   /// commit does not validate members that lack a required link as a result, unless all are validated.
-  private static func letGo(
+  private static func unlink(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ doomed: ObjectSet, _ validatesAll: Bool,
     in session: inout Session
   )

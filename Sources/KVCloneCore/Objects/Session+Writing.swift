@@ -20,7 +20,7 @@ extension Session {
     _ entity: CompiledEntity, _ assignments: [(attribute: CompiledAttribute, value: AttributeValue?)],
     _ links: [(relationship: CompiledRelationship, targets: [ObjectID])]
   ) throws(StoreError) -> ObjectID {
-    if waiting?.isFull ?? false { try settle() }
+    if deferred?.isFull ?? false { try settle() }
     let id = try nextID(entity)
     scratch.reset(entity.layout)
     for (attribute, value) in entity.defaults { try put(value, in: attribute, of: id) }
@@ -38,13 +38,13 @@ extension Session {
     return id
   }
 
-  /// Sets the inverse side of a new object's links; most may be deferred (``WaitingInserts``).
+  /// Sets the inverse side of a new object's links; most may be deferred (``DeferredInserts``).
   private mutating func attachBack(_ id: ObjectID, _ relationship: CompiledRelationship, _ targets: [ObjectID])
     throws(StoreError)
   {
     if relationship.inverseMayWait {
-      let waiting = waitingInserts()
-      for target in targets { waiting.links.append(target, relationship.inverseCode, id) }
+      let deferred = deferredInserts()
+      for target in targets { deferred.links.append(target, relationship.inverseCode, id) }
       return
     }
     // The previous partner of a target may itself have a deferred link.

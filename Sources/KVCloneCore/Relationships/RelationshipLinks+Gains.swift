@@ -9,7 +9,7 @@ extension RelationshipLinks {
   ///   everything that more members can break (R13).
   /// - Returns: whether the object itself changed: a hidden list of referrers does not belong to it.
   // Other modules call the function for each list, and would otherwise get its unspecialized form.
-  @_specialize(where Members == WaitingLinks.Group)
+  @_specialize(where Members == DeferredLinks.Group)
   @_specialize(where Members == [ObjectID])
   @discardableResult
   package static func addMembers<Members: RandomAccessCollection<ObjectID>>(

@@ -212,13 +212,13 @@ package enum RelationshipLinks {
   {
     for target in targets {
       // Bulk inserts link to the same objects again and again.
-      if let code = session.waiting?.entityCode(of: target), let entity = session.schema.entity(code: code),
+      if let code = session.deferred?.entityCode(of: target), let entity = session.schema.entity(code: code),
         entity.isKind(of: relationship.destinationCode)
       {
         continue
       }
       let entity = try session.namedEntity(of: target)
-      session.waiting?.note(target, entity.code)
+      session.deferred?.note(target, entity.code)
       if entity.isKind(of: relationship.destinationCode) { continue }
       throw StoreError(
         .wrongDestination,

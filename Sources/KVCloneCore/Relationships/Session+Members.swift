@@ -170,7 +170,7 @@ extension Session {
   /// usually belong at the end.
   private mutating func insertUnordered(_ list: ListAddress, _ target: ObjectID) throws(StoreError) -> Bool {
     if changes.inserted.contains(target) {
-      let waiting = waitingInserts()
+      let waiting = deferredInserts()
       if try storage.appendsUnordered(list, CollectionOfOne(target), waiting.chunk) { return true }
     }
     return try storage.insertUnordered(list, target)

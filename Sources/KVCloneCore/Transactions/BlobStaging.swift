@@ -65,7 +65,7 @@ package struct BlobStaging {
   /// Writes the buffered chunks of an upload.
   private func write(_ upload: StagingUpload) throws {
     do {
-      try onceMoreIfMapFull { try tryToWrite(upload) }
+      try retryIfMapFull { try tryToWrite(upload) }
     } catch {
       upload.failure = error
       throw error

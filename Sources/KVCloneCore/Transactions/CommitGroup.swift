@@ -139,7 +139,7 @@ struct CommitGroup: ~Copyable {
   private func makeDurable(_ storage: consuming StorageTransaction) throws(StoreError) {
     let commits = members.compactMap(\.commit)
     if commits.isEmpty { return }
-    if commits.allSatisfy(\.takesAway) { storage.markDeleteOnly() }
+    if commits.allSatisfy(\.isDeleteOnly) { storage.markDeleteOnly() }
     try storage.commit()
     store.commitSignal.noteCommit()
   }

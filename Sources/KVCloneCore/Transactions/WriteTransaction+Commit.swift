@@ -3,7 +3,7 @@ struct PreparedCommit {
   /// The objects whose hooks are called after the commit.
   let saved: [SavedObjects]
   /// Whether the transaction only deletes.
-  let takesAway: Bool
+  let isDeleteOnly: Bool
 
   /// Calls the hooks, after the commit.
   func announce(_ store: ObjectStore) {
@@ -19,7 +19,7 @@ extension WriteTransaction {
   ///   - reasons: collects, for a dry run, what a commit would throw; nothing is committed then.
   package consuming func commit(_ store: ObjectStore, dryRun reasons: PlanReasons? = nil) throws {
     guard let prepared = try prepareCommit(store, dryRun: reasons) else { return }
-    if prepared.takesAway { session.storage.markDeleteOnly() }
+    if prepared.isDeleteOnly { session.storage.markDeleteOnly() }
     let committed = takeSession()
     try committed.storage.commit()
     store.commitSignal.noteCommit()
@@ -52,7 +52,7 @@ extension WriteTransaction {
     try HistoryWriter.finish(in: &session)
     try session.writeCounters()
     try StoreLimits.check(in: session)
-    return PreparedCommit(saved: announced, takesAway: session.changes.takesAway)
+    return PreparedCommit(saved: announced, isDeleteOnly: session.changes.isDeleteOnly)
   }
 }
 
@@ -69,7 +69,7 @@ extension ObjectValidation {
       try HistoryWriter.finish(in: &session)
       try session.writeCounters()
       try StoreLimits.check(in: session)
-      if session.changes.takesAway { session.storage.markDeleteOnly() }
+      if session.changes.isDeleteOnly { session.storage.markDeleteOnly() }
       try session.storage.space()?.checkCommitRoom()
     } catch {
       try reasons.note(thrown: error)

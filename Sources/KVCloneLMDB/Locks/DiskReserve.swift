@@ -36,16 +36,16 @@ extension WriterLockFile {
   /// Decides before a commit whether it may proceed.
   ///
   /// - Parameters:
-  ///   - takesAway: whether the commit is delete-only.
+  ///   - isDeleteOnly: whether the commit is delete-only.
   ///   - hasLittleRoom: whether the disk has little free space.
   ///   - grows: whether the commit grows the file.
   func settleReserve(
-    takesAway: Bool, hasLittleRoom: @autoclosure () -> Bool, grows: @autoclosure () -> Bool
+    isDeleteOnly: Bool, hasLittleRoom: @autoclosure () -> Bool, grows: @autoclosure () -> Bool
   ) throws(LMDBError) {
     let size = reserve.load(ordering: .relaxed)
     if size == 0 { return }
     let isKept = kvclone_given_room(descriptor) >= Int64(size)
-    if takesAway {
+    if isDeleteOnly {
       if isKept, hasLittleRoom() { _ = kvclone_give_up_room(descriptor) }
     } else if !isKept, grows() {
       let code = kvclone_keep_room(descriptor, Int64(Self.start), Int64(size))

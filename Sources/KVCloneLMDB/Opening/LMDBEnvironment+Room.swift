@@ -137,7 +137,7 @@ extension LMDBWriteTransaction {
   /// - Throws: `diskFull`, `fileSizeLimit`, `transactionFailed`.
   package borrowing func checkCommitRoom() throws(LMDBError) {
     if failure != nil { throw .transactionFailed }
-    try environment.settleReserve(handle, takesAway: takesAway)
+    try environment.settleReserve(handle, isDeleteOnly: isDeleteOnly)
     let (info, room) = try facts()
     guard room.freeDiskBytes != .max, NextPageProbe.isSupported else { return }
     // The commit adds pages for the free list: 512 numbers a page, and the path to them.

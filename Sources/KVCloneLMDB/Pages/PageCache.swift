@@ -137,14 +137,14 @@ final class PageCache {
     if hold(page) { pinned.append(page.frame) }
   }
 
-  /// Pins the page until `letGo`; returns false if it is pinned already.
+  /// Pins the page until `release`; returns false if it is pinned already.
   func hold(_ page: Page) -> Bool {
     guard page.frame >= 0, unsafe pins[Int(page.frame)] == Self.unpinned else { return false }
     unsafe pins[Int(page.frame)] = scope
     return true
   }
 
-  func letGo(_ page: Page) {
+  func release(_ page: Page) {
     unsafe pins[Int(page.frame)] = Self.unpinned
   }
 }

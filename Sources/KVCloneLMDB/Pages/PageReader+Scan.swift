@@ -25,7 +25,7 @@ extension PageReader {
       leavesLeft -= 1
       let page = try leaf(path, tree)
       let isHeld = cache.hold(page)
-      defer { if isHeld { cache.letGo(page) } }
+      defer { if isHeld { cache.release(page) } }
       let start = unsafe isFirst ? page.view.lowerBound(key) : 0
       isFirst = false
       let number = path.pages[tree.depth - 1]

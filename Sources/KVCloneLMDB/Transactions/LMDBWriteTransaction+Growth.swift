@@ -49,10 +49,10 @@ extension LMDBWriteTransaction {
 
 extension LMDBEnvironment {
   /// Checks before a commit whether there is space for it; the reserve is for deletes only.
-  func settleReserve(_ handle: LMDBTransactionHandle, takesAway: Bool) throws(LMDBError) {
+  func settleReserve(_ handle: LMDBTransactionHandle, isDeleteOnly: Bool) throws(LMDBError) {
     if isForked { return }
     try lockFile?.settleReserve(
-      takesAway: takesAway, hasLittleRoom: core.hasLittleRoom, grows: makesLonger(handle))
+      isDeleteOnly: isDeleteOnly, hasLittleRoom: core.hasLittleRoom, grows: makesLonger(handle))
   }
 
   /// Whether a transaction has pages beyond the file's last one, as far as known.

@@ -26,7 +26,7 @@ public struct LMDBWriteTransaction: ~Copyable {
   /// Whether LMDB's number of the next page was found at its expected place.
   var knowsNextPage = false
   /// Whether the transaction only deletes, and may use the disk space reserved for that.
-  var takesAway = false
+  var isDeleteOnly = false
   /// Whether it is a dry run, which always aborts.
   private var isDryRun = false
   private let thread: UInt
@@ -60,7 +60,7 @@ public struct LMDBWriteTransaction: ~Copyable {
       throw .transactionFailed
     }
     do throws(LMDBError) {
-      try environment.settleReserve(handle, takesAway: takesAway)
+      try environment.settleReserve(handle, isDeleteOnly: isDeleteOnly)
     } catch {
       environment.abortWrite(handle, error)
       throw error
@@ -71,7 +71,7 @@ public struct LMDBWriteTransaction: ~Copyable {
 
   /// Declares that the transaction only deleted, with the consequences of deletes: the commit may use the reserved disk
   /// space.
-  package mutating func markDeleteOnly() { takesAway = true }
+  package mutating func markDeleteOnly() { isDeleteOnly = true }
 
   /// Turns the transaction into a dry run: it can no longer commit, and an abort truncates pages spilled beyond the
   /// file's end.

@@ -9,9 +9,9 @@ private struct RecordFaults {
   /// Lists with missing or corrupted chunks.
   var lists: [CompiledRelationship] = []
   /// Whether a blob of an attribute that the entity no longer has is missing: it is removed when the record is written.
-  var isOutlived = false
+  var hasOrphanedBlobs = false
 
-  var isEmpty: Bool { values.isEmpty && lists.isEmpty && !isOutlived }
+  var isEmpty: Bool { values.isEmpty && lists.isEmpty && !hasOrphanedBlobs }
 }
 
 /// Removes the unreadable values and lists of a record.
@@ -29,7 +29,7 @@ struct RecordMend: ~Copyable, SessionOwner {
     if faults.isEmpty { return }
     let entity = try session.load(id)
     // References to blobs are counted at the end.
-    session.outlived.blobs.removeAll()
+    session.orphanedBlobs.blobs.removeAll()
     let name = "\(entity.name)/\(id.serial)"
     for (code, reason) in faults.values {
       guard let field = entity.layout.fieldIndex(ofProperty: code) else { continue }
@@ -66,7 +66,7 @@ struct RecordMend: ~Copyable, SessionOwner {
       default:
         guard let reason = try fault(of: field, view) else { continue }
         if entity.layout.fieldIndex(ofProperty: code) == nil {
-          faults.isOutlived = true
+          faults.hasOrphanedBlobs = true
         } else {
           faults.values.append((code, reason))
         }

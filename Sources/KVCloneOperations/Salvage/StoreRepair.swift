@@ -33,7 +33,7 @@ struct StoreRepair {
     let parts = RepairParts(before)
     try parts.requirePossible(try store.readSession(), store.path)
     if isDryRun { return RepairReport(before: before, after: before, indexEntryCount: 0, commit: nil) }
-    let done = try onceMoreIfMapFull { () throws(StoreError) in try repair(parts) }
+    let done = try retryIfMapFull { () throws(StoreError) in try repair(parts) }
     let after = try StoreCheck(store).check(CheckOptions(readData: true))
     return RepairReport(before: before, after: after, indexEntryCount: done.entries, commit: done.commit)
   }

@@ -120,7 +120,7 @@ struct WaitingInsertTests {
 
   @Test("keys that wait are counted with what remembers their places")
   func memory() {
-    var keys = WaitingKeys()
+    var keys = DeferredKeys()
     for _ in 0..<1000 { keys.append([1, 2, 3, 4]) }
     #expect(keys.byteCount >= 1000 * (4 + 2 * MemoryLayout<Int>.stride + MemoryLayout<UInt128>.stride))
   }

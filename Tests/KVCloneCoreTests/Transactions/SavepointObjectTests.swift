@@ -230,7 +230,7 @@ struct SavepointObjectTests {
   // MARK: What waits in the transaction
 
   @Test("links and index entries that inserted objects still owe, at both ends of a savepoint", arguments: [1, 3, 40])
-  func waitingInserts(_ count: Int) throws {
+  func deferredInserts(_ count: Int) throws {
     func insert(_ tx: inout WriteTransaction, _ label: String) throws -> [ObjectID] {
       try (0..<count).map { _ in
         try tx.insert("Marker", ["label": .string(label)], relationships: ["album": [made.other]])

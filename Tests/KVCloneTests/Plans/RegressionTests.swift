@@ -47,7 +47,7 @@ struct RegressionTests {
   @Test func keptLinksAreThoseOfTheSourceAlone() throws {
     let test = try TestStore(Self.model)
     let count = 520
-    #expect(count * count > WaitingLinks.limit)
+    #expect(count * count > DeferredLinks.limit)
     let (left, right) = try test.store.write { tx in
       let right = try (0..<count).map { _ in try tx.insert("B") }
       let left = try (0..<count).map { _ in

@@ -40,7 +40,7 @@ struct CloneCall: Sendable {
   func run(_ cancellation: CloneMonitor, dryRun reasons: PlanReasons? = nil) throws -> CloneResult {
     try origin.check(destination)
     let attempt = Attempt(key: try origin.key(roots, options), cancellation: cancellation, reasons: reasons)
-    return try onceMoreIfMapFull {
+    return try retryIfMapFull {
       // A repeated call needs no sources.
       if let key = attempt.key, let known = try key.result(in: destination.readSession()) { return known }
       return try run(attempt, ContinuousClock.now)

@@ -46,7 +46,7 @@ extension CloneStream {
   }
 
   /// Adds clones to one side of an outside object's relationship; returns whether the object itself changed.
-  private func gain(_ target: ObjectID, _ code: UInt16, _ clones: WaitingLinks.Group) throws(StoreError) -> Bool {
+  private func gain(_ target: ObjectID, _ code: UInt16, _ clones: DeferredLinks.Group) throws(StoreError) -> Bool {
     if context.bridge != nil {
       // The planner has verified that the to-one relationship is empty.
       let entity = try session.entity(of: target)

@@ -20,7 +20,7 @@ struct CloneStream: ~Copyable {
   private let sourcePlace: UnsafePointer<Session>
   var tally: CloneTally
   /// The clones that outside objects gain, waiting to be published.
-  let outside: WaitingLinks
+  let outside: DeferredLinks
   /// Ordered lists of outside objects that gain clones: published last, because the order of the sources decides.
   var ordered: [OrderedList: OrderedGain] = [:]
   /// References to blobs that wait to be counted, by the destination's serials.
@@ -49,7 +49,7 @@ struct CloneStream: ~Copyable {
     sourcePlace = source
     matcher = OutsideMatcher(context)
     // One or two links an object, up to where reserving unused memory would cost more than growing.
-    outside = WaitingLinks(capacity: min(max(8, 2 * context.mark.count), 2048))
+    outside = DeferredLinks(capacity: min(max(8, 2 * context.mark.count), 2048))
     tally = CloneTally(entityCount: Int(context.schema.codes.lastEntity))
     mayBePending =
       !place.pointee.changes.inserted.isEmpty || !place.pointee.changes.updated.isEmpty

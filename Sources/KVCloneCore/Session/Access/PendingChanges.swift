@@ -63,7 +63,7 @@ package struct PendingChanges {
   }
 
   /// Whether the transaction only deleted.
-  var takesAway: Bool { hasDeletes && inserted.isEmpty && nextSerials.isEmpty && nextBlobSerial == nil }
+  var isDeleteOnly: Bool { hasDeletes && inserted.isEmpty && nextSerials.isEmpty && nextBlobSerial == nil }
 
   package struct TransientKey: Hashable {
     let object: ObjectID

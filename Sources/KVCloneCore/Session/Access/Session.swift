@@ -16,7 +16,7 @@ public struct Session: ~Copyable {
   package var scratch = RecordBuffer()
   /// Blobs of the record in `scratch`, in attributes that its entity no longer has: they are released when it is
   /// stored.
-  package var outlived = OrphanedBlobs()
+  package var orphanedBlobs = OrphanedBlobs()
   private let pending = Box(PendingChanges())
   /// The commit number: of the last commit in a read transaction, of the coming one in a write transaction.
   package let commit: UInt64
@@ -25,7 +25,7 @@ public struct Session: ~Copyable {
   /// The context shared with the other sessions of the store.
   package let context: StoreContext
   /// Deferred inverse links and index entries of inserted objects, once there are any.
-  var waiting: WaitingInserts?
+  var deferred: DeferredInserts?
   /// Caches whether the store's fetch indexes are those of the schema.
   private let fetchIndexes = FetchIndexMemo()
 
@@ -51,8 +51,8 @@ public struct Session: ~Copyable {
 
   /// Discards cached state that is not stored yet: the transaction was rolled back to a savepoint.
   mutating func forgetTransientState() {
-    waiting = nil
-    outlived = OrphanedBlobs()
+    deferred = nil
+    orphanedBlobs = OrphanedBlobs()
   }
 
   /// Ends this access and returns its storage transaction, to read it by another schema.
@@ -118,14 +118,14 @@ public struct Session: ~Copyable {
 
   /// Loads the object's record into `scratch`, in the entity's current layout, and returns its entity.
   package mutating func load(_ id: ObjectID) throws(StoreError) -> CompiledEntity {
-    try Self.load(id, storage, schema, into: &scratch, &outlived)
+    try Self.load(id, storage, schema, into: &scratch, &orphanedBlobs)
   }
 
   private static func load(
     _ id: ObjectID, _ storage: borrowing StorageTransaction, _ schema: Schema, into buffer: inout RecordBuffer,
-    _ outlived: inout OrphanedBlobs
+    _ orphanedBlobs: inout OrphanedBlobs
   ) throws(StoreError) -> CompiledEntity {
-    if !outlived.blobs.isEmpty { outlived.blobs.removeAll() }
+    if !orphanedBlobs.blobs.isEmpty { orphanedBlobs.blobs.removeAll() }
     guard let table = schema.objectTable(rootCode: id.rootCode) else { throw schema.notFound(id) }
     let key = ShortKey.object(id)
     guard let bytes = try storage.get(table, key.bytes) else { throw schema.notFound(id) }
@@ -133,7 +133,7 @@ public struct Session: ~Copyable {
     let entity = try schema.entity(of: view, id: id)
     try load(&buffer, view, entity, id)
     if view.layout != entity.layout {
-      outlived = OrphanedBlobs(owner: id, blobs: view.blobs(missingIn: entity.layout))
+      orphanedBlobs = OrphanedBlobs(owner: id, blobs: view.blobs(missingIn: entity.layout))
     }
     return entity
   }
@@ -161,13 +161,13 @@ public struct Session: ~Copyable {
   package mutating func store(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
     scratch.seal(commit: commit, seed: ValueEnvelope.seed(object: id))
     try Self.put(&storage, entity.table, id, scratch)
-    if !outlived.blobs.isEmpty { try releaseOutlived(id) }
+    if !orphanedBlobs.blobs.isEmpty { try releaseOrphanedBlobs(id) }
   }
 
   /// Releases the blobs of a loaded record in attributes that no longer exist.
-  package mutating func releaseOutlived(_ id: ObjectID) throws(StoreError) {
-    if outlived.owner == id { for blob in outlived.blobs { try releaseBlob(blob) } }
-    outlived.blobs.removeAll()
+  package mutating func releaseOrphanedBlobs(_ id: ObjectID) throws(StoreError) {
+    if orphanedBlobs.owner == id { for blob in orphanedBlobs.blobs { try releaseBlob(blob) } }
+    orphanedBlobs.blobs.removeAll()
   }
 
   private static func put(
@@ -220,14 +220,14 @@ extension RecordView {
 extension Session {
   /// Whether there are no deferred changes.
   @inline(__always)
-  var isSettled: Bool { waiting?.isEmpty ?? true }
+  var isSettled: Bool { deferred?.isEmpty ?? true }
 
   /// Returns the deferred changes, to add to them.
-  mutating func waitingInserts() -> WaitingInserts {
-    if let waiting { return waiting }
-    let waiting = WaitingInserts()
-    self.waiting = waiting
-    return waiting
+  mutating func deferredInserts() -> DeferredInserts {
+    if let deferred { return deferred }
+    let deferred = DeferredInserts()
+    self.deferred = deferred
+    return deferred
   }
 
   /// Checks the free space before a large write of at least this size. Only this write is considered: data that the

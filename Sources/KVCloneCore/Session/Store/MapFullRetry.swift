@@ -2,7 +2,7 @@
 /// had no other users. Never for a caller's closure, which may have side effects.
 ///
 /// - Parameter times: the number of retries: the map is doubled each time.
-package func onceMoreIfMapFull<R, E: Error>(times: Int = 1, _ body: () throws(E) -> R) throws(E) -> R {
+package func retryIfMapFull<R, E: Error>(times: Int = 1, _ body: () throws(E) -> R) throws(E) -> R {
   for _ in 0..<times {
     do throws(E) {
       return try body()

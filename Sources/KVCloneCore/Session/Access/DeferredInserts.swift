@@ -5,13 +5,13 @@ import KVCloneModel
 /// A transaction that inserts many objects changes the same lists, and the same pages of an index, again and again.
 /// Deferred changes are sorted first, so that a list is written once for all its new members, and an index
 /// sequentially. Reads and other changes apply them first (``Session/settle()``), so that deferring is not observable.
-final class WaitingInserts {
+final class DeferredInserts {
   /// 3 MiB of links, and about as much of keys: beyond that, they are written before others are added.
   private static let linkLimit = 1 << 17
   private static let keyByteLimit = 3 << 20
 
-  let links = WaitingLinks()
-  var keys = WaitingKeys()
+  let links = DeferredLinks()
+  var keys = DeferredKeys()
   /// The list chunk that is being changed.
   let chunk = ChunkBuffer()
   private var targets = KnownTargets()
@@ -31,7 +31,7 @@ final class WaitingInserts {
 }
 
 /// The keys of index entries, contiguous in memory.
-struct WaitingKeys {
+struct DeferredKeys {
   private struct Place {
     /// The key's first sixteen bytes, as a number: most keys differ there.
     let start: UInt128

@@ -5,7 +5,7 @@ public import KVCloneModel
 ///
 /// New objects are added in the order of their ids, so grouping by target keeps each group in order.
 @usableFromInline
-package final class WaitingLinks {
+package final class DeferredLinks {
   @usableFromInline
   struct Link: BitwiseCopyable {
     @usableFromInline let target: UInt64
@@ -124,23 +124,23 @@ package final class WaitingLinks {
   }
 }
 
-/// Appends to ``WaitingLinks``: called for every link of a new object.
+/// Appends to ``DeferredLinks``: called for every link of a new object.
 @usableFromInline
 package struct WaitingLinkSink {
-  @usableFromInline let state: UnsafeMutablePointer<WaitingLinks.State>
+  @usableFromInline let state: UnsafeMutablePointer<DeferredLinks.State>
 
   /// Adds `member` to the list of `target` with this code.
   @inlinable @inline(__always)
   package func append(_ target: ObjectID, _ code: UInt16, _ member: ObjectID) {
     if state.pointee.count == state.pointee.capacity { grow() }
     (state.pointee.links + state.pointee.count).initialize(
-      to: WaitingLinks.Link(target: target.rawValue, member: member.rawValue, code: UInt64(code)))
+      to: DeferredLinks.Link(target: target.rawValue, member: member.rawValue, code: UInt64(code)))
     state.pointee.count &+= 1
   }
 
   @usableFromInline @inline(never)
   func grow() {
-    let larger = UnsafeMutablePointer<WaitingLinks.Link>.allocate(capacity: 2 * state.pointee.capacity)
+    let larger = UnsafeMutablePointer<DeferredLinks.Link>.allocate(capacity: 2 * state.pointee.capacity)
     larger.update(from: state.pointee.links, count: state.pointee.count)
     state.pointee.links.deallocate()
     state.pointee.links = larger
