@@ -56,8 +56,10 @@ import Testing
   @Test func nothingIsRequestedBeyondTheMap() throws {
     let log = RequestLog()
     let memory = UnsafeMutableRawPointer.allocate(byteCount: 4 * 4096, alignment: 4096)
-    defer { memory.deallocate() }
-    var pages = MappedPages(start: UnsafeRawPointer(memory), pageLimit: 4, counter: nil, hooks: log.hooks)
+    let hooks = log.hooks
+    // Mapped pages do not retain their hooks.
+    defer { withExtendedLifetime(hooks) { memory.deallocate() } }
+    var pages = MappedPages(start: UnsafeRawPointer(memory), pageLimit: 4, counter: nil, hooks: hooks)
     let numbers: [UInt64] = [3, 4, .max]
     #expect(numbers.map { pages.page($0) != nil } == [true, false, false])
     #expect(numbers.map { pages.isResident($0) } == [false, true, true])

@@ -196,18 +196,16 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
     if isBehind, code == 0, entry.key.elementsEqual(key) { code = LMDBPointerReader.step(cursor, &entry) }
     var page: UInt = 0
     var leavesToRequest: Int32 = 0
-    if code == 0, let base = entry.key.baseAddress {
-      page = UInt(bitPattern: base) >> 12
-      readAhead?.noteRead(table.handle, entry.key, base, byteCount: 0)
+    if code == 0 {
+      page = UInt(bitPattern: entry.key.baseAddress) >> 12
+      noteSeek(table, entry)
     }
     while code == 0 {
       let (key, value) = (entry.key, entry.value)
       if UInt(bitPattern: key.baseAddress) >> 12 != page {
         page = UInt(bitPattern: key.baseAddress) >> 12
         leavesToRequest &-= 1
-        if leavesToRequest < 0, let readAhead {
-          leavesToRequest = readAhead.noteScan(table.handle, key, before: end)
-        }
+        if leavesToRequest < 0 { leavesToRequest = noteScan(table, key, before: end) }
       }
       // One ahead, so that the next entry is loaded while this one is processed.
       code = LMDBPointerReader.step(cursor, &entry)
@@ -267,6 +265,13 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
     guard let base = entry.key.baseAddress else { return }
     lastPage = UInt(bitPattern: base) >> 12
     readAhead?.noteRead(table.handle, entry.key, base, byteCount: 0)
+  }
+
+  @inline(never)
+  private func noteScan(
+    _ table: StorageTable, _ key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer
+  ) -> Int32 {
+    readAhead?.noteScan(table.handle, key, before: end) ?? .max
   }
 
   @inline(never)

@@ -12,8 +12,9 @@ protocol PageCounting: AnyObject {
 struct MappedPages {
   private let start: UnsafeRawPointer
   private var pageLimit: UInt64
-  private let counter: (any PageCounting)?
-  private let hooks: ReadAheadHooks?
+  // Not retained, because clones and lookups make such a value often; the environment outlives them.
+  private unowned(unsafe) let counter: (any PageCounting)?
+  private unowned(unsafe) let hooks: ReadAheadHooks?
   private var isLimitCurrent = false
 
   /// - Parameters:
@@ -22,8 +23,8 @@ struct MappedPages {
   init(start: UnsafeRawPointer, pageLimit: UInt64, counter: (any PageCounting)?, hooks: ReadAheadHooks?) {
     unsafe self.start = start
     self.pageLimit = pageLimit
-    self.counter = counter
-    self.hooks = hooks
+    unsafe self.counter = counter
+    unsafe self.hooks = hooks
   }
 
   /// A readable page; reading may load it from the disk.
@@ -35,7 +36,7 @@ struct MappedPages {
     if number < pageLimit { return true }
     if !isLimitCurrent {
       isLimitCurrent = true
-      if let counter { pageLimit = counter.readablePageCount() }
+      if let counter = unsafe counter { pageLimit = counter.readablePageCount() }
     }
     return number < pageLimit
   }
@@ -47,14 +48,14 @@ struct MappedPages {
   /// Whether the page cache has a page, or there is no such page.
   mutating func isResident(_ number: UInt64) -> Bool {
     guard isReadable(number) else { return true }
-    if let hooks { return hooks.isResident(number) }
+    if let hooks = unsafe hooks { return hooks.isResident(number) }
     return unsafe kvclone_is_resident(address(number)) != 0
   }
 
   /// Makes the kernel read pages that the page cache lacks, without waiting for them.
   mutating func request(_ pages: Range<UInt64>) {
     guard !pages.isEmpty, pages.upperBound > pages.lowerBound, isReadable(pages.upperBound - 1) else { return }
-    hooks?.request(pages)
+    unsafe hooks?.request(pages)
     unsafe kvclone_request_mapped(address(pages.lowerBound), pages.count * PageView.size)
   }
 
