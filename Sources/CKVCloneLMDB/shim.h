@@ -31,7 +31,7 @@
 #define KVCLONE_F_OFD_GETLK 36
 #define KVCLONE_F_OFD_SETLK 37
 
-// A lock on `length` bytes from `offset` on, 0 for all there are; the file need not have them.
+// A lock on `length` bytes from `offset` on, 0 for all bytes behind it; the file need not be that long.
 static inline struct flock kvclone_range(short type, int64_t offset, int64_t length) {
   struct flock range = {0};
   range.l_type = type;
@@ -41,15 +41,15 @@ static inline struct flock kvclone_range(short type, int64_t offset, int64_t len
   return range;
 }
 
-// 1 if another descriptor, or a process, has a share of the lock or has it alone, 0 if nobody does, a negative errno value
-// on failure.
+// Returns 1 if another descriptor or another process holds the lock, shared or exclusive, 0 if none does, and a
+// negative errno value on failure.
 static inline int kvclone_ofd_is_range_locked_elsewhere(int fd, int64_t offset, int64_t length) {
   struct flock range = kvclone_range(F_WRLCK, offset, length);
   if (fcntl(fd, KVCLONE_F_OFD_GETLK, &range) != 0) return -errno;
   return range.l_type == F_UNLCK ? 0 : 1;
 }
 
-// All bytes that a file may have, but for the last ones: those are locked one by one, for other purposes.
+// All bytes that a file may have, except for the last ones: those are locked one by one, for other purposes.
 #define KVCLONE_FILE_RANGE (INT64_C(1) << 61)
 
 static inline int kvclone_ofd_lock(int fd, int exclusive) {
@@ -63,7 +63,7 @@ static inline int kvclone_ofd_lock_byte(int fd, int64_t offset, int exclusive) {
   return fcntl(fd, KVCLONE_F_OFD_SETLK, &range) == 0 ? 0 : errno;
 }
 
-// A share of the lock on one byte, without waiting.
+// Takes a shared lock on one byte, without waiting.
 static inline int kvclone_ofd_share_byte(int fd, int64_t offset) {
   struct flock range = kvclone_range(F_RDLCK, offset, 1);
   return fcntl(fd, KVCLONE_F_OFD_SETLK, &range) == 0 ? 0 : errno;
@@ -75,15 +75,16 @@ static inline int kvclone_ofd_is_byte_locked_elsewhere(int fd, int64_t offset) {
 
 static inline int kvclone_ofd_is_held_elsewhere(int fd) { return kvclone_ofd_is_range_locked_elsewhere(fd, 0, KVCLONE_FILE_RANGE); }
 
-// 1 if a lock of another process, or an open file description lock of any, keeps this process from a record lock (of
-// POSIX) on one byte; 0 if none does; a negative errno value on failure.
+// Returns 1 if a lock of another process, or an open file description lock of any process, prevents this process from
+// taking a POSIX record lock on one byte; 0 if none does; a negative errno value on failure.
 static inline int kvclone_is_byte_locked_by_others(int fd, int64_t offset) {
   struct flock range = kvclone_range(F_WRLCK, offset, 1);
   if (fcntl(fd, F_GETLK, &range) != 0) return -errno;
   return range.l_type == F_UNLCK ? 0 : 1;
 }
 
-// Locks an open directory against others who do; EWOULDBLOCK where somebody has. Gone with the descriptor.
+// Locks an open directory exclusively against other callers of this function; EWOULDBLOCK if it is locked. Closing the
+// descriptor releases the lock.
 static inline int kvclone_lock_directory(int fd) {
   int code;
   do code = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
@@ -91,7 +92,7 @@ static inline int kvclone_lock_directory(int fd) {
   return code;
 }
 
-// Makes durable what was written to the file system of an open file or directory.
+// Makes all writes to the file system of an open file or directory durable.
 static inline int kvclone_sync_file_system(int fd) { return syscall(SYS_syncfs, fd) == 0 ? 0 : errno; }
 
 static inline int kvclone_set_close_on_exec(int fd) {
@@ -107,7 +108,7 @@ static inline int kvclone_open(const char *path, int flags, unsigned mode) {
   return fd < 0 ? -errno : fd;
 }
 
-// The same for a name in a directory that is open.
+// The same for a name in an open directory.
 static inline int kvclone_open_at(int directory, const char *name, int flags, unsigned mode) {
   int fd;
   do fd = openat(directory, name, flags, (mode_t)mode);
@@ -115,8 +116,8 @@ static inline int kvclone_open_at(int directory, const char *name, int flags, un
   return fd < 0 ? -errno : fd;
 }
 
-// A file that never has a name, in a directory; closed on exec. Returns a descriptor, or a negative errno value: not every
-// file system can do it. O_TMPFILE by number, because glibc shows it to _GNU_SOURCE only.
+// Creates a file in a directory that never has a name, closed on exec. Returns a descriptor, or a negative errno value:
+// not every file system supports it. O_TMPFILE by number, because glibc defines it only with _GNU_SOURCE.
 static inline int kvclone_open_unnamed(const char *directory) {
   return kvclone_open(directory, 020000000 | O_DIRECTORY | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
 }
@@ -125,20 +126,20 @@ static inline int kvclone_open_unnamed(const char *directory) {
 static inline int kvclone_membarrier_register(void) { return syscall(SYS_membarrier, 16, 0) == 0 ? 0 : errno; }
 static inline int kvclone_membarrier(void) { return syscall(SYS_membarrier, 8, 0) == 0 ? 0 : errno; }
 
-// Asks the processor to fetch the beginning of some bytes that are about to be read: as much as it takes in while one
-// record is looked at.
+// Prefetches the beginning of some bytes that are about to be read: as much as the processor loads while one record is
+// processed.
 static inline void kvclone_prefetch(const void *bytes, size_t count) {
   size_t end = count < 320 ? count : 320;
   for (size_t at = 0; at < end; at += 64) __builtin_prefetch((const char *)bytes + at);
 }
 
-// Whether the page cache has a page of a mapped file. Where the kernel does not tell, it counts as there.
+// Whether the page cache has a page of a mapped file. If the kernel does not report it, the page counts as cached.
 static inline int kvclone_is_resident(const void *page) {
   unsigned char resident = 1;
   return mincore((void *)page, 4096, &resident) != 0 || (resident & 1) != 0;
 }
 
-// Has the kernel read a part of a mapped file that the page cache lacks, without waiting for it.
+// Requests a part of a mapped file that the page cache lacks from the kernel, without waiting for it.
 static inline void kvclone_request_mapped(const void *start, size_t length) {
   (void)madvise((void *)start, length, MADV_WILLNEED);
 }
@@ -148,8 +149,8 @@ static inline void kvclone_request(int fd, int64_t start, int64_t length) {
   (void)posix_fadvise(fd, (off_t)start, (off_t)length, POSIX_FADV_WILLNEED);
 }
 
-// Where the file begins in memory, in whose readable mapping an address lies; NULL if the kernel does not tell, or the mapping
-// does not begin with the file. LMDB does not tell where its map is.
+// Returns the address at which the file of a readable mapping that contains `address` begins in memory; NULL if the
+// kernel does not report it, or the mapping does not begin with the file. LMDB does not report the address of its map.
 static inline const void *kvclone_mapped_file(const void *address) {
   FILE *maps = fopen("/proc/self/maps", "re");
   if (!maps) return NULL;
@@ -168,13 +169,13 @@ static inline const void *kvclone_mapped_file(const void *address) {
   return found;
 }
 
-// A file of memory, closed on exec. Returns a descriptor, or a negative errno value.
+// Creates a file in memory, closed on exec. Returns a descriptor, or a negative errno value.
 static inline int kvclone_memory_file(const char *name) {
   int fd = (int)syscall(SYS_memfd_create, name, 1u /* MFD_CLOEXEC */);
   return fd < 0 ? -errno : fd;
 }
 
-// Bytes that malloc has given out, mapped blocks included; 0 where another allocator is in its place.
+// The number of bytes that malloc has allocated, mapped blocks included; 0 if another allocator replaces it.
 static inline uint64_t kvclone_allocated_bytes(void) {
 #if __GLIBC_PREREQ(2, 33)
   struct mallinfo2 info = mallinfo2();
@@ -184,9 +185,8 @@ static inline uint64_t kvclone_allocated_bytes(void) {
 #endif
 }
 
-// Has the kernel begin to write what the file has in memory, and does not wait for it. It says nothing of what is on the disk
-// afterwards: that is what fdatasync is for, which finds less to do then. Where there is no such call, or not for this
-// file system, nothing happens.
+// Starts writeback of a file's dirty pages, and does not wait for it. Durability still needs fdatasync, which then has
+// less to write. Does nothing if the call does not exist, or does not support this file system.
 static inline void kvclone_begin_writing_back(int fd) {
 #ifdef SYS_sync_file_range
   const unsigned write = 2;  // SYNC_FILE_RANGE_WRITE
@@ -196,8 +196,9 @@ static inline void kvclone_begin_writing_back(int fd) {
 #endif
 }
 
-// Makes an empty file another one's copy that shares its blocks (FICLONE, by number, because its header is not everywhere). The
-// kernel first writes what the source has in memory. EOPNOTSUPP, EXDEV, EINVAL or ENOTTY where the two cannot share.
+// Makes an empty file a copy of another one that shares its blocks (FICLONE, by number, because its header is not
+// available everywhere). The kernel first writes the source's dirty pages. EOPNOTSUPP, EXDEV, EINVAL or ENOTTY if the
+// two files cannot share blocks.
 static inline int kvclone_share_blocks(int target, int source) {
   int code;
   do code = ioctl(target, _IOW(0x94, 9, int), source) == 0 ? 0 : errno;
@@ -205,9 +206,9 @@ static inline int kvclone_share_blocks(int target, int source) {
   return code;
 }
 
-// btrfs: whether writes of a file, or of the files that will be made in a directory, go to blocks of their own each time, which
-// takes checksums along (FS_NOCOW_FL, by number like the calls, because their header is not everywhere). 1 for off, 0 for on, -1
-// on another file system, or where nobody says.
+// btrfs: whether writes of a file, or of future files of a directory, go to new blocks each time, which is also the
+// condition for checksums (FS_NOCOW_FL, by number like the calls, because its header is not available everywhere). 1
+// for off, 0 for on, -1 on another file system, or if it is unknown.
 static inline int kvclone_is_copy_on_write_off(int fd) {
   struct statfs facts;
   int flags = 0;
@@ -216,8 +217,9 @@ static inline int kvclone_is_copy_on_write_off(int fd) {
   return (flags & 0x00800000) != 0;
 }
 
-// btrfs: has the kernel write adjoining small extents of a range (less than 256 KiB each) anew, as one (BTRFS_IOC_DEFRAG_RANGE, by
-// number). What the bytes are does not change, whoever reads or writes them meanwhile. 0, or an errno value; elsewhere ENOTTY.
+// btrfs: makes the kernel rewrite adjoining small extents of a range (less than 256 KiB each) as one
+// (BTRFS_IOC_DEFRAG_RANGE, by number). The bytes do not change, even with concurrent readers and writers. 0, or an
+// errno value; elsewhere ENOTTY.
 static inline int kvclone_merge_extents(int fd, uint64_t start, uint64_t length) {
   struct {
     uint64_t start, length, flags;
@@ -229,8 +231,8 @@ static inline int kvclone_merge_extents(int fd, uint64_t start, uint64_t length)
   return ioctl(fd, _IOW(0x94, 16, range), &range) == 0 ? 0 : errno;
 }
 
-// btrfs: whether its data has copies on other devices, or another one on the same, by which it repairs what does not fit its checksum.
-// 1, 0, or -1 on another file system, or where nobody says (BTRFS_IOC_SPACE_INFO).
+// btrfs: whether its data has copies on other devices, or a second one on the same device, from which it repairs data
+// that does not match its checksum. 1, 0, or -1 on another file system, or if it is unknown (BTRFS_IOC_SPACE_INFO).
 static inline int kvclone_is_mirrored(int fd) {
   struct statfs facts;
   struct {
@@ -248,8 +250,8 @@ static inline int kvclone_is_mirrored(int fd) {
   return 0;
 }
 
-// Turns it off or on again: of a directory, or of a file that has nothing in it yet. Elsewhere, and where the file system will not,
-// nothing happens.
+// Turns copy-on-write off or on: of a directory, or of an empty file. Does nothing elsewhere, or if the file system
+// refuses.
 static inline void kvclone_set_copy_on_write_off(int fd, int off) {
   int flags = 0;
   if (kvclone_is_copy_on_write_off(fd) == off || ioctl(fd, _IOR('f', 1, long), &flags) != 0) return;
@@ -257,8 +259,8 @@ static inline void kvclone_set_copy_on_write_off(int fd, int off) {
   (void)ioctl(fd, _IOW('f', 2, long), &flags);
 }
 
-// Has writes go to the disk and not through the kernel's memory, or through it again; 0, or an errno value where the file system
-// cannot. O_DIRECT by number, because glibc shows it to _GNU_SOURCE only; the number is the processor's.
+// Turns direct I/O on or off, which bypasses the page cache; 0, or an errno value if the file system does not support
+// it. O_DIRECT by number, because glibc defines it only with _GNU_SOURCE; the number depends on the processor.
 static inline int kvclone_write_directly(int fd, int directly) {
 #if defined(__aarch64__) || defined(__arm__)
   const int direct = 0200000;
@@ -270,11 +272,12 @@ static inline int kvclone_write_directly(int fd, int directly) {
   return fcntl(fd, F_SETFL, directly ? flags | direct : flags & ~direct) == 0 ? 0 : errno;
 }
 
-// Lets the kernel forget what it has of a file in memory, as far as that is on the disk, so that it is read from there again.
+// Drops a file's clean pages from the page cache, so that they are read from the disk again.
 static inline void kvclone_forget_pages(int fd) { (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); }
 
-// Where the first bytes from `offset` on are that a file has on the disk; INT64_MAX where there are none, and `offset` where the file
-// system does not tell. Moves the descriptor's position, which LMDB writes at: never for a descriptor of LMDB's.
+// Returns the offset of the first stored bytes of a file from `offset` on; INT64_MAX if no stored bytes follow, and
+// `offset` if the file system does not report it. Moves the descriptor's position, which LMDB writes at: never use it
+// for a descriptor of LMDB's.
 static inline int64_t kvclone_find_data(int fd, int64_t offset) {
   const int data = 3;  // SEEK_DATA of linux/fs.h, which glibc has with _GNU_SOURCE only.
   off_t found = lseek(fd, (off_t)offset, data);
@@ -288,7 +291,7 @@ static inline uint64_t kvclone_file_size_limit(void) {
   return (uint64_t)limit.rlim_cur;
 }
 
-// Whether the process could map so many bytes more, which it does for a moment.
+// Whether the process could map so many more bytes; tried by mapping them briefly.
 static inline int kvclone_can_reserve(uint64_t bytes) {
   void *space = mmap(0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED) return 0;
@@ -327,25 +330,26 @@ static inline void kvclone_ignore_file_size_signal(void) {
   if (sigaction(SIGXFSZ, 0, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGXFSZ, SIG_IGN);
 }
 
-// Keeps room in a file from `start` on, beyond its end, whose length stays: 0, or what the file system says (EOPNOTSUPP: it cannot).
-// By number, for want of _GNU_SOURCE: 1 is FALLOC_FL_KEEP_SIZE.
+// Reserves space for a file from `start` on, beyond its end; the length does not change. 0, or the error of the file
+// system (EOPNOTSUPP: not supported). By number, because _GNU_SOURCE is not defined: 1 is FALLOC_FL_KEEP_SIZE.
 static inline int kvclone_keep_room(int fd, int64_t start, int64_t count) {
   return syscall(SYS_fallocate, fd, 1, start, count) == 0 ? 0 : errno;
 }
 
-// Gives up what is kept beyond a file's end. Holes cannot be made there; setting the length that it has does it.
+// Releases the space reserved beyond a file's end. Holes cannot be punched there; setting the length to its current
+// value releases it.
 static inline int kvclone_give_up_room(int fd) {
   struct stat facts;
   return fstat(fd, &facts) == 0 && ftruncate(fd, facts.st_size) == 0 ? 0 : errno;
 }
 
-// Bytes that a file has been given, or -1.
+// The number of bytes that are allocated for a file, or -1.
 static inline int64_t kvclone_given_room(int fd) {
   struct stat facts;
   return fstat(fd, &facts) == 0 ? (int64_t)facts.st_blocks * 512 : -1;
 }
 
-// Whether a file of so many bytes could be made in a directory: 0, or what the file system says. Nothing stays.
+// Whether a file of so many bytes could be created in a directory: 0, or the error of the file system. Leaves no file.
 static inline int kvclone_try_room(const char *directory, int64_t count) {
   int fd = kvclone_open_unnamed(directory);
   if (fd < 0) return -fd;

@@ -100,7 +100,7 @@ extension ModelGenerator {
     writer.close()
   }
 
-  /// Writes the head of the memberwise initializer, whose body stays open.
+  /// Writes the head of the memberwise initializer, and leaves the body open.
   private func writeInitializerHead(_ properties: [PropertyPlan], into writer: inout SourceWriter) {
     let settable = properties.filter { $0.writing != nil }
     let parameters = settable.map { property in

@@ -48,7 +48,7 @@ struct ValueSource {
     }
   }
 
-  /// Returns a dictionary literal whose values are expressions already.
+  /// Returns a dictionary literal with values that are expressions already.
   func dictionary(_ values: [String: String]) -> String {
     if values.isEmpty { return "[:]" }
     return "["

@@ -58,7 +58,7 @@ struct ContextChanges: Sendable {
     bases[id] = nil
   }
 
-  /// Records an object as it was read; the older state is kept, so that no conflict goes unnoticed.
+  /// Records the state of an object that was read; the older state is kept, so that no conflict goes unnoticed.
   mutating func note(_ base: ManagedObject) {
     if let known = bases[base.id], known.commit <= base.commit { return }
     bases[base.id] = base.withoutChanges

@@ -47,7 +47,7 @@ extension MappingModel {
 }
 
 extension MappingExpression {
-  /// The unsupported part; nil if there is none.
+  /// The unsupported part; nil if all parts are supported.
   fileprivate var unsupportedPart: String? {
     switch self {
     case .automatic, .value: nil

@@ -407,7 +407,7 @@ extension MigrationPlanner {
 
 extension MigrationPlan.Chain {
   /// The shortest chain of versions with an inferable step between any two, regardless of the store's content; nil if
-  /// there is none.
+  /// none exists.
   init?(from source: ManagedObjectModel, to destination: ManagedObjectModel, through versions: [ManagedObjectModel]) {
     var open: [ManagedObjectModel] = []
     var known: Set<ModelHash> = [source.modelHash, destination.modelHash]

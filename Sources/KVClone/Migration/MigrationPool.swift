@@ -90,7 +90,7 @@ struct MigrationPool {
 
   // MARK: Paths
 
-  /// The edges on the path to the wanted version; or, if there is none, those that lead nearest to it in the order of
+  /// The edges on the path to the wanted version; without a path, those that lead nearest to it in the order of
   /// versions.
   func path() -> [Edge] {
     let all = shortestPaths { _ in true }

@@ -72,7 +72,7 @@ struct MigrationStride {
   /// The number of the first step.
   let first: Int
   private(set) var steps: [MigrationStep]
-  /// The stages whose handlers run before the first step and after the last.
+  /// The stages with handlers to run before the first step and after the last.
   let stageBefore: CustomMigrationStage?
   private(set) var stageAfter: CustomMigrationStage?
 
@@ -87,6 +87,6 @@ struct MigrationStride {
     stageAfter = stage
   }
 
-  /// The mapping model that creates the objects of the destination; such a step is not combined with others.
+  /// The mapping model that creates the objects of the destination; a step with one is not combined with others.
   var mapping: MappingModel? { steps[0].mapping }
 }

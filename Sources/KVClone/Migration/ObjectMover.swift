@@ -31,7 +31,7 @@ struct MovedObjects {
   }
 }
 
-/// Moves objects whose entities get another root entity.
+/// Moves objects of entities that get another root entity.
 struct ObjectMover: ~Copyable, SessionOwner {
   private var session: Session
 

@@ -40,7 +40,7 @@ final class RecordProgram {
   private let actions: [Action]
   /// Whether the record always has to be written.
   private let isUnconditional: Bool
-  /// Fields of the source whose blobs are no longer referenced.
+  /// Fields of the source with blobs that are no longer referenced.
   private let lostBlobs: [Int]
 
   init(_ migration: RecordMigration, for source: RecordLayout) {

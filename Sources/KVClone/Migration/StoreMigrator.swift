@@ -126,7 +126,7 @@ struct StoreMigrator: ~Copyable {
     return self
   }
 
-  /// The root entities of the entities whose records some steps change.
+  /// The root entities of the entities with records that some steps change.
   private static func roots(_ chains: [UInt16: [RecordMigration]]) -> [UInt16] {
     Set(chains.values.compactMap { $0.last?.entity.rootCode }).sorted()
   }
@@ -209,8 +209,8 @@ struct StoreMigrator: ~Copyable {
     return StoreMigrator(session)
   }
 
-  /// Makes new objects of entities whose names objects of another root had before use serials that those never had, so
-  /// that an old name never refers to another object.
+  /// Makes new objects use serials that were never used under their entity's name, if objects of another root had that
+  /// name before. An old name then never refers to another object.
   private mutating func keepOldNames() throws(StoreError) {
     for number in 1..<session.schema.catalogNumber {
       let then = try session.schema.formerCatalogs.catalog(number, session.storage, session.schema.tables.metadata)

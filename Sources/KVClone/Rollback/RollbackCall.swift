@@ -168,7 +168,7 @@ struct RollbackCall {
 }
 
 extension SnapshotSchemas {
-  /// Returns the schema of a snapshot whose model describes stored data in the same way as the store's.
+  /// Returns the schema of a snapshot with a model that describes stored data in the same way as the store's.
   ///
   /// - Throws: `incompatibleModel` if the snapshot's data does not match the store's model.
   fileprivate func requireSameModel(

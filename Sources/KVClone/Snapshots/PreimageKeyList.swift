@@ -1,7 +1,7 @@
 package import KVCloneCore
 package import KVCloneRecords
 
-/// A copied list of the keys whose preimages one commit has saved for a snapshot, or a part of it.
+/// A copied list of the keys that one commit has saved preimages of for a snapshot, or a part of it.
 package struct PreimageKeyList {
   package let place: SavedKeysKey
   let byteCount: UInt64
@@ -32,7 +32,7 @@ package struct PreimageKeyList {
     }
   }
 
-  /// Calls `body` with every key whose preimage was saved in some epochs, once for each epoch.
+  /// Calls `body` with every key that has a preimage in some epochs, once for each epoch.
   static func forEachKey(
     in epochs: Range<UInt64>, _ session: borrowing Session, _ body: (TableCode, [UInt8]) throws(StoreError) -> Void
   ) throws(StoreError) {

@@ -152,7 +152,7 @@ struct SnapshotComparison {
 
   // MARK: One object
 
-  /// The difference of an object between two states; nil if there is none.
+  /// The difference of an object between two states; nil if they are equal.
   static func difference(
     _ id: ObjectID, _ old: borrowing Session, _ new: borrowing Session, _ changes: Changes
   ) throws(StoreError) -> SnapshotDifference? {
@@ -272,7 +272,7 @@ struct SnapshotComparison {
       }
     }
     if relationship.isOrdered { return members }
-    // Chunks whose first object was created later have no preimages.
+    // Chunks with a first object that was created later have no preimages.
     let rootCode = relationship.destinationRootCode
     let first = changes.horizon.firstLater(rootCode: rootCode)
     try session.storage.forEachChunk(list, from: first.rawValue) { (ids) throws(StoreError) in

@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 
 extension StoreError {
-  /// The kinds of errors whose messages contain names and types of the model.
+  /// The kinds of errors with messages that contain names and types of the model.
   private static let kindsOfModel: Set<Kind> = [
     .unknownEntity, .abstractEntity, .unknownProperty, .wrongType, .outOfRange, .wrongDestination, .invalidPredicate,
   ]

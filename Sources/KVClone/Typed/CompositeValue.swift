@@ -77,6 +77,6 @@ public struct CompositeElements: Sendable {
 }
 
 extension AttributeConvertible {
-  /// The value of a composite whose elements are all nil, which the store does not distinguish from nil.
+  /// The value of a composite with nil in all elements, which the store does not distinguish from nil.
   static var ofNothing: Self? { self is any CompositeValue.Type ? Self(attributeValue: .composite([:])) : nil }
 }

@@ -124,7 +124,7 @@ extension PredicateExpressions.NilCoalesce: TranslatableExpression {
 }
 
 extension PredicateExpressions.ForcedUnwrap: TranslatableExpression {
-  /// Where Foundation would trap, nil propagates as in the store's language.
+  /// Nil propagates as in the store's language in places where Foundation would trap.
   func translated(_ translator: inout PredicateTranslator) throws(StoreError) -> TranslatedExpression {
     let optional = try translator.translate(inner)
     if case .optionalTruth = optional { return .truth(optional.predicate) }

@@ -176,7 +176,7 @@ extension QueryExpression {
     return base == other
   }
 
-  /// Whether the value is nil wherever another is: the same, one behind it, or a function of such a value.
+  /// Whether the value is nil wherever another is: the same, one behind it, or a function of a nil argument.
   func isNil(with other: QueryExpression) -> Bool {
     if isReached(through: other) { return true }
     switch self {

@@ -2,7 +2,7 @@ package import KVCloneModel
 package import KVCloneRecords
 
 extension Session {
-  /// Writes stored attributes of the object whose record is in `scratch`, with everything that depends on them. Changes
+  /// Writes stored attributes of the object with the record in `scratch`, and everything that depends on them. Changes
   /// of derived attributes need no validation, except for uniqueness.
   package mutating func write(
     _ changed: [(attribute: CompiledAttribute, value: AttributeValue?)], to id: ObjectID, _ entity: CompiledEntity
@@ -70,7 +70,7 @@ extension Session {
     }
   }
 
-  /// Returns the name of the object whose record is in `scratch`.
+  /// Returns the name of the object with the record in `scratch`.
   borrowing func scratchName(_ id: ObjectID) -> String {
     schema.entity(code: scratch.layout.entityCode).map { "\($0.name)/\(id.serial)" } ?? schema.rootName(of: id)
   }

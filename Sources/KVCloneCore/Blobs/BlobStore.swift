@@ -166,7 +166,7 @@ extension StorageTransaction {
     }
   }
 
-  /// Checks a blob whose description may be stored elsewhere.
+  /// Checks a blob with a description that may be stored elsewhere.
   package borrowing func findProblems(_ tables: BlobTables, _ serial: UInt64, _ info: BlobInfo, readData: Bool)
     throws(StoreError) -> [BlobProblem]
   {

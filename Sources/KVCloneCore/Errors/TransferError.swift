@@ -51,7 +51,7 @@ public struct TransferError: KVCloneError, Hashable {
   public let property: String?
   /// The affected object; in a load, the id in the text.
   public let object: String?
-  /// What failed, and the remedy. A message about a line begins with its number.
+  /// The failure and its remedy. A message about a line begins with its number.
   public let message: String
   /// The number of objects that earlier batches committed.
   public let committedCount: Int

@@ -22,7 +22,7 @@ package enum HistoryWriter {
     if try start(in: session) != nil { session.changes.history = HistoryRecorder() }
   }
 
-  /// Records that the object whose record is in `scratch` is deleted.
+  /// Records the deletion of the object with the record in `scratch`.
   package static func noteDeletion(_ id: ObjectID, _ entity: CompiledEntity, in session: inout Session)
     throws(StoreError)
   {

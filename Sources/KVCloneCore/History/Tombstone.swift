@@ -4,7 +4,7 @@ import KVCloneRecords
 /// Tombstones of deleted objects: the values of the attributes that the model preserves (Core Data's
 /// `preservesValueInHistoryOnDeletion`), as in NDJSON.
 extension HistoryWriter {
-  /// Returns the tombstone of the object whose record is in `scratch`; empty if there is nothing to preserve. Values in
+  /// Returns the tombstone of the object with the record in `scratch`; empty if there is nothing to preserve. Values in
   /// blobs are omitted: they may be of any size, and their bytes are deleted with the object.
   static func tombstone(_ id: ObjectID, _ entity: CompiledEntity, in session: borrowing Session) throws(StoreError)
     -> [UInt8]

@@ -1,10 +1,10 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// Maintains index entries when objects change: one per fetch index, and one per uniqueness constraint whose values are
-/// all set. Inside a transaction, constraints may temporarily have equal entries; the commit rejects them.
+/// Maintains index entries when objects change: one per fetch index, and one per uniqueness constraint if all of its
+/// values are set. Inside a transaction, constraints may temporarily have equal entries; the commit rejects them.
 package enum IndexEntries {
-  /// Adds the entries of the object whose record is in `scratch`; returns their size in bytes, including keys.
+  /// Adds the entries of the object with the record in `scratch`; returns their size in bytes, including keys.
   @discardableResult
   package static func add(_ id: ObjectID, _ entity: CompiledEntity, in session: inout Session) throws(StoreError)
     -> UInt64
@@ -13,7 +13,7 @@ package enum IndexEntries {
     return try add(try entity.indexKeys(id, session.scratch.view, session.schema), in: &session)
   }
 
-  /// Adds the entries of an object whose record is `patch`; returns their size in bytes, including keys.
+  /// Adds the entries of an object with the record `patch`; returns their size in bytes, including keys.
   package static func add(_ id: ObjectID, _ entity: CompiledEntity, _ patch: RecordPatch, in session: inout Session)
     throws(StoreError)
     -> UInt64
@@ -40,14 +40,14 @@ package enum IndexEntries {
     return UInt64(key.byteCount + 8)
   }
 
-  /// Defers the entries of the new object whose record is in `scratch`.
+  /// Defers the entries of the new object with the record in `scratch`.
   static func note(_ id: ObjectID, _ entity: CompiledEntity, in session: inout Session) throws(StoreError) {
     guard entity.hasIndexes else { return }
     let waiting = session.deferredInserts()
     for key in try entity.indexKeys(id, session.scratch.view, session.schema) { waiting.keys.append(key) }
   }
 
-  /// Removes the entries of the object whose record is in `scratch`.
+  /// Removes the entries of the object with the record in `scratch`.
   static func remove(_ id: ObjectID, _ entity: CompiledEntity, in session: inout Session) throws(StoreError) {
     guard entity.hasIndexes else { return }
     for key in try entity.indexKeys(id, session.scratch.view, session.schema) {
@@ -55,7 +55,7 @@ package enum IndexEntries {
     }
   }
 
-  /// Returns the keys of the entries that contain these properties, for the object whose record is in `scratch`.
+  /// Returns the keys of the entries that contain these properties, for the object with the record in `scratch`.
   static func keys(_ id: ObjectID, _ entity: CompiledEntity, of codes: Set<UInt16>, in session: borrowing Session)
     throws(StoreError)
     -> [[UInt8]]
@@ -84,7 +84,7 @@ package enum IndexEntries {
     return try holder(of: constraint, builder, values: values, otherThan: id, in: session)
   }
 
-  /// Returns an object other than `id` whose entry has the builder's values. Long texts are truncated in keys, so the
+  /// Returns an object other than `id` with an entry of the builder's values. Long texts are truncated in keys, so the
   /// values themselves are compared.
   package static func holder(
     of constraint: CompiledConstraint, _ builder: IndexKeyBuilder, values: [AttributeValue?], otherThan id: ObjectID?,

@@ -14,7 +14,7 @@ extension AttributeJSON {
   package struct Attributes: Sendable {
     /// The values. An explicit null replaces the default of the attribute.
     package var values: [String: AttributeValue?] = [:]
-    /// Attributes whose bytes are in files.
+    /// Attributes with bytes in files.
     package var files: [FileValue] = []
 
     package init() {}

@@ -94,7 +94,7 @@ package struct JSONParser: ~Escapable {
     }
   }
 
-  /// Consumes the start of an array or object; returns false for an empty one, whose end is consumed too.
+  /// Consumes the start of an array or object; returns false for an empty one after consuming its end too.
   package mutating func begin(_ end: UInt8) throws(JSONError) -> Bool {
     if depth == JSONParser.depthLimit { throw failure(.tooDeep) }
     depth += 1
@@ -271,7 +271,7 @@ extension JSONParser {
 // MARK: - Numbers
 
 extension JSONParser {
-  /// Consumes digits; throws if there is none.
+  /// Consumes digits; throws if the first character is not a digit.
   private mutating func digits() throws(JSONError) {
     let start = position
     while position < bytes.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[position]) { position += 1 }

@@ -45,7 +45,7 @@ package struct JSONWriter: Sendable {
     needsComma = true
   }
 
-  /// The name of the member whose value follows.
+  /// Writes the name of a member; its value follows.
   package mutating func key(_ name: String) {
     string(name)
     bytes.append(UInt8(ascii: ":"))

@@ -40,7 +40,7 @@ public struct ManagedObject: Sendable {
   package func isKind(of other: String) -> Bool { entity.name == other || model.entity(entity.name, isKindOf: other) }
   /// The model of the object.
   package var model: ManagedObjectModel { schema.model }
-  /// The object as it was read.
+  /// The object in the state that was read.
   package var withoutChanges: ManagedObject {
     var copy = self
     copy.extras = extras.values.transients.isEmpty ? .none : .some(.init(transients: extras.values.transients))
@@ -112,7 +112,7 @@ public struct ManagedObject: Sendable {
   }
 }
 
-/// Rare data in addition to the record; takes no memory if there is none.
+/// Rare data in addition to the record; takes no memory if empty.
 private indirect enum ManagedObjectExtras: Sendable {
   struct Values: Sendable {
     /// The values that were set since the object was read.

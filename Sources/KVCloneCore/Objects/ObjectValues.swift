@@ -94,7 +94,8 @@ public struct ObjectValues: Sendable {
     return result
   }
 
-  /// A new object's values, whose lists are added to instead of replaced: they may already contain other new objects.
+  /// A new object's values with additions to its lists instead of replacements: they may already contain other new
+  /// objects.
   package func additions(of entity: CompiledEntity) throws(StoreError) -> ObjectValues {
     var result = self
     for (name, edits) in members {

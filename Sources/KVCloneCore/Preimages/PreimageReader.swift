@@ -79,7 +79,7 @@ package struct PreimageReader {
     var isCertain = true
   }
 
-  /// The nearest key with a preimage at or after another, or at or before it; nil if there is none, or none nearer than
+  /// The nearest key with a preimage at or after another, or at or before it; nil if none exists, or none nearer than
   /// `limit`.
   package func entry(
     _ table: TableCode, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek, limit: UnsafeRawBufferPointer?
@@ -123,7 +123,8 @@ package struct PreimageReader {
     while let found = try inner.seek(preimages, bound.bytes, .atOrBefore), Self.isOf(table, found.key) {
       let place = try Self.place(found.key)
       if let limit, KeyBound.compare(place.key, limit) < 0 { return nil }
-      // The last preimage of the key: if it is too old, there is none for the snapshot. No preimage has epoch 0.
+      // The last preimage of the key: if it is too old, the snapshot has no preimage of the key. No preimage has epoch
+      // 0.
       if KeyBound.compare(place.key, key) <= 0, place.epoch >= epoch {
         PreimageKey.write(table: table, key: place.key, epoch: epoch, to: bound)
         guard let first = try inner.seek(preimages, bound.bytes, .atOrAfter) else { return nil }

@@ -213,7 +213,7 @@ package final class PreimageRecorder: StorageDecorator, TransactionSpace {
 
   package func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] { try inner.makeTables(tables) }
 
-  /// Returns whether a snapshot may show the bytes of a blob whose last reference is removed.
+  /// Returns whether a snapshot may show the bytes of a blob after its last reference is removed.
   ///
   /// No snapshot shows a blob that was still an upload when the youngest snapshot was created.
   package func keepsBlob(_ serial: UInt64) throws(StoreError) -> Bool {

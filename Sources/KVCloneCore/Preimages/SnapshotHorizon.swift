@@ -82,7 +82,7 @@ package final class SnapshotHorizon: Sendable {
     }
   }
 
-  /// Sets a bound to the last possibly visible key of a table in order of age; returns false if there is none.
+  /// Sets a bound to the last possibly visible key of a table in order of age; returns false if no key is visible.
   package func moveToLast(_ table: TableCode, _ bound: ReusedBytes) -> Bool {
     let next = table.rootCode.map { nextSerial(rootCode: $0) } ?? nextBlobSerial
     guard next > 1 else { return false }

@@ -2,7 +2,7 @@ package import KVCloneRecords
 
 /// Reads the table of snapshots.
 package enum Snapshots {
-  /// The snapshot with a name; nil if there is none.
+  /// The snapshot with a name; nil if none has it.
   package static func find(_ storage: borrowing StorageTransaction, _ tables: SchemaTables, _ name: String)
     throws(StoreError) -> SnapshotValue?
   {
@@ -40,7 +40,7 @@ package enum Snapshots {
     return found.sorted { $0.value.epoch < $1.value.epoch }
   }
 
-  /// The youngest snapshot, for which a write transaction saves preimages; nil if there is none.
+  /// The youngest snapshot, for which a write transaction saves preimages; nil without snapshots.
   package static func youngest(_ storage: borrowing StorageTransaction, _ tables: SchemaTables) throws(StoreError)
     -> SnapshotValue?
   {

@@ -21,7 +21,7 @@ extension Session {
 /// The layout of the last record of a scan: neighbours usually have the same entity and layout.
 @usableFromInline
 package struct KnownLayout {
-  /// Codes of the entities whose records are wanted.
+  /// Codes of the entities to return records of.
   @usableFromInline let wanted: Set<UInt16>
   /// The layout and entity codes of the last record's header, and their resolution.
   @usableFromInline var last: UInt32?

@@ -9,7 +9,7 @@ struct LoadedChunk {
 
   var isFull: Bool { ids.count >= FormatLimits.chunkCapacity }
 
-  /// The first index whose id is not below `id`, in a chunk of an unordered list.
+  /// The first index with an id not below `id`, in a chunk of an unordered list.
   func lowerBound(of id: ObjectID) -> Int {
     var low = 0
     var high = ids.count

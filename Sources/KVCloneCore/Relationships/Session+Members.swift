@@ -231,7 +231,7 @@ extension Session {
     return true
   }
 
-  /// Replaces a to-many list, whose old members are already unlinked, with `ids` in their order (unordered: any order).
+  /// Replaces a to-many list with `ids` in their order (unordered: any order). Its old members are already unlinked.
   mutating func replaceList(_ id: ObjectID, _ relationship: CompiledRelationship, _ ids: [ObjectID]) throws(StoreError)
   {
     let entity = try load(id)
@@ -304,7 +304,7 @@ extension CompiledEntity {
     return relationships[index]
   }
 
-  /// Returns the relationship without an inverse whose hidden list has `code`.
+  /// Returns the relationship without an inverse that has the hidden list `code`.
   package func relationship(referrerCode code: UInt16) -> CompiledRelationship? {
     relationships.first { !$0.hasInverse && $0.inverseCode == code }
   }

@@ -84,8 +84,8 @@ package final class CatalogVersionCache: Sendable {
   }
 }
 
-/// A result for one transaction, whose state does not change; a separate object, because sessions are borrowed during
-/// planning.
+/// A result for one transaction with a state that does not change; a separate object, because sessions are borrowed
+/// during planning.
 final class FetchIndexMemo: Sendable {
   /// 0 for unknown, 1 for true, 2 for false.
   private let state = Atomic<UInt8>(0)

@@ -17,7 +17,7 @@ package final class CompiledAttribute: Sendable {
   package let isDerived: Bool
   /// Whether a commit has to validate it. Derived attributes are never validated.
   package let isValidated: Bool
-  /// The value of objects whose records are older than the attribute.
+  /// The value of objects with records older than the attribute.
   package let fill: AttributeValue?
 
   init(path: String, description: AttributeDescription, field: Int?, code: UInt16, fill: AttributeValue? = nil) {
@@ -142,7 +142,7 @@ package final class CompiledEntity: Sendable {
   package let lineage: Set<UInt16>
   /// The codes of the entity and its descendants that can have objects.
   package let concreteCodes: Set<UInt16>
-  /// The attributes whose values are preserved in a deleted object's history.
+  /// The attributes with values that are preserved in a deleted object's history.
   let preservedNames: [String]
   /// Whether a commit has to validate objects of exactly this entity.
   package let isValidated: Bool

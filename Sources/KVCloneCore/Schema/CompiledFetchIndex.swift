@@ -61,7 +61,7 @@ package struct CompiledFetchIndex: Sendable {
 }
 
 extension QueryComparison.Options {
-  /// What a folded index column ignores.
+  /// The differences that a folded index column ignores.
   package static let foldedIndex: Self = [.caseInsensitive, .diacriticInsensitive]
 }
 

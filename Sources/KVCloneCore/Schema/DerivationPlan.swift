@@ -4,7 +4,7 @@ import KVCloneModel
 package final class DerivationPlan: Sendable {
   /// In order of dependency, sources first.
   package let all: [Derivation]
-  /// A text that determines the attributes' values; nil if there is none to compute.
+  /// A text that determines the attributes' values; nil if no attribute is derived.
   package let fingerprint: String?
   /// By entity code; nil if no derived attribute depends on the entity's objects.
   private let entities: [EntityDerivations?]

@@ -6,7 +6,7 @@ package struct RecordMigration {
   package enum Step {
     /// Converts the value of one field to another type, or moves it.
     case convert(from: UInt16, to: UInt16, AttributeConversion, path: String)
-    /// Sets a value if there is none.
+    /// Sets a value if the field is nil.
     case fill(UInt16, AttributeValue)
     /// Sets the default of new objects in a field that the entity's older records lack, or have with outdated values:
     /// other entities had the attribute before.
@@ -22,7 +22,7 @@ package struct RecordMigration {
 
   package let entity: CompiledEntity
   package let steps: [Step]
-  /// Relationships whose inverse side lacks the members.
+  /// Relationships with members that the inverse side lacks.
   package let oneSided: [CompiledRelationship]
   /// The values of attributes that records are older than, by code in the source.
   package let fills: [UInt16: AttributeValue]

@@ -11,7 +11,7 @@ package final class RequestIndex: Sendable {
   /// Whether it is a constraint's index, which lacks objects with nil values, and so can only be used if all values are
   /// given.
   package let isConstraint: Bool
-  /// The entity whose objects, and those of its descendants, have entries; nil if unknown.
+  /// The entity with entries for its objects and those of its descendants; nil if unknown.
   package let entityCode: UInt16?
   /// A key without values.
   package let builder: IndexKeyBuilder

@@ -46,7 +46,7 @@ extension Schema {
     }
   }
 
-  /// Opens a record whose checksum the caller has verified.
+  /// Opens a record after the caller has verified its checksum.
   @_lifetime(copy bytes)
   @inlinable
   package func view(ofIntact bytes: RawSpan, _ layout: RecordLayout, id: ObjectID) throws(StoreError) -> RecordView {

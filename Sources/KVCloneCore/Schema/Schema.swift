@@ -32,7 +32,7 @@ package final class Schema: Sendable {
   private let layoutsByID: [RecordLayout?]
   /// Root-entity code → table of its objects.
   private let objectTables: [StorageTable?]
-  /// The root entities whose objects, or those of subentities, a commit has to validate.
+  /// The root entities with objects, of their own or of subentities, that a commit has to validate.
   private let validatedRoots: Set<UInt16>
   /// Whether a uniqueness constraint contains a derived attribute.
   package let hasDerivedConstraints: Bool

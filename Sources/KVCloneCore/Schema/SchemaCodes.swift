@@ -22,8 +22,8 @@ package struct SchemaCodes: Codable, Hashable, Sendable {
   package private(set) var layouts: [String: UInt16] = [:]
   /// Codes of earlier versions of the model; nil in a store that was never migrated.
   package var former: FormerCodes?
-  /// Property code → the value of objects whose records are older than the attribute: its default when it was added,
-  /// which may have changed since. Attributes without one are nil in older records. Nil if there are none.
+  /// Property code → the value of objects with records older than the attribute: its default when it was added, which
+  /// may have changed since. Attributes without one are nil in older records. Nil instead of empty.
   private(set) var fills: [String: AttributeValue]?
   package private(set) var lastEntity: UInt16 = 0
   private(set) var lastProperty: UInt16 = 0
@@ -86,12 +86,12 @@ package struct SchemaCodes: Codable, Hashable, Sendable {
     layouts[entity] = known ?? lastLayout
   }
 
-  /// Sets the value of objects whose records are older than an attribute.
+  /// Sets the value of objects with records older than an attribute.
   mutating func setFill(_ value: AttributeValue, ofProperty code: UInt16) {
     fills = (fills ?? [:]).merging([String(code): value]) { first, _ in first }
   }
 
-  /// The value of objects whose records are older than an attribute.
+  /// The value of objects with records older than an attribute.
   func fill(ofProperty code: UInt16) -> AttributeValue? { fills?[String(code)] }
 
   /// Removes the indexes that others lack, and that no longer have entries.

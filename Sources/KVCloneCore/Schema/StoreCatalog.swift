@@ -169,7 +169,7 @@ package struct StoreCatalog {
   /// The model with its codes, as one JSON document.
   private struct Document: Codable {
     let codes: SchemaCodes
-    /// The model's canonical form, as text, so that it is stored exactly as it was hashed.
+    /// The model's canonical form, as text, so that exactly the hashed bytes are stored.
     let modelText: String
 
     init(codes: SchemaCodes, modelJSON: [UInt8]) {

@@ -25,7 +25,7 @@ package protocol StorageBackend: AnyObject {
   func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
   /// Stores a value under a key above all others of the table.
   func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
-  /// Appends many entries, whose keys ascend.
+  /// Appends many entries in ascending order of their keys.
   func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>) throws(StoreError)
   /// Removes an entry, and returns whether it existed.
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool

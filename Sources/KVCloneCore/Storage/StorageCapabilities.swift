@@ -1,6 +1,6 @@
 public import KVCloneLMDB
 
-/// The free space of an engine whose storage has a limit.
+/// The free space of an engine with a storage limit.
 package protocol EngineSpace: AnyObject, Sendable {
   /// Makes room for a transaction that writes at least `byteCount` bytes, if possible. Not called within a transaction.
   ///
@@ -52,6 +52,6 @@ package protocol EngineFiles: AnyObject, Sendable {
   var currentDirectory: String { get }
   /// The identity of the data file.
   var identity: FileSystem.Identity { get }
-  /// The environment whose pages are read without the engine.
+  /// The environment that pages are read from without the engine.
   var environment: LMDBEnvironment { get }
 }

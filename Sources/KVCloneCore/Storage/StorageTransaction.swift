@@ -76,8 +76,8 @@ package struct StorageTransaction: ~Copyable {
     try backend.scan(table, from: unsafePointers(key), before: .noBytes, body)
   }
 
-  /// Calls `body` with each entry whose key begins with `prefix`, until it returns false, which it does for all other
-  /// keys.
+  /// Calls `body` with each entry that has a key with the prefix `prefix`, until it returns false, which it does for
+  /// all other keys.
   package borrowing func scan(
     _ table: StorageTable, within prefix: RawSpan,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
@@ -85,8 +85,8 @@ package struct StorageTransaction: ~Copyable {
     try scan(table, from: prefix, within: prefix, body)
   }
 
-  /// Calls `body` with each entry at or after `key` whose key begins with `prefix`, until it returns false, which it
-  /// does for all other keys.
+  /// Calls `body` with each entry at or after `key` that has a key with the prefix `prefix`, until it returns false,
+  /// which it does for all other keys.
   package borrowing func scan(
     _ table: StorageTable, from key: RawSpan, within prefix: RawSpan,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
@@ -126,8 +126,8 @@ package struct StorageTransaction: ~Copyable {
     try backend.append(table, unsafePointers(key), unsafePointers(value))
   }
 
-  /// Appends many entries, whose keys ascend and are above all others of the table. Their bytes must not be memory of the
-  /// engine.
+  /// Appends many entries in ascending order of their keys, above all others of the table. Their bytes must not be
+  /// memory of the engine.
   package mutating func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>)
     throws(StoreError)
   {

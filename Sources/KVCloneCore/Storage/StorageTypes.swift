@@ -24,7 +24,7 @@ package struct StorageFacts: Sendable {
   package var pageCount: Int
   /// The page size in bytes.
   package var pageSize: Int
-  /// The number of bytes by which the file can grow within its map; `.max` without such a limit.
+  /// The number of bytes by which the file can grow within its map; `.max` if it has no limit.
   package var freeMapBytes: UInt64
   /// The number of bytes by which the file can grow before the disk is full or the file size limit of the process is
   /// reached; `.max` if it is unknown.

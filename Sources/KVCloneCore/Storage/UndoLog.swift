@@ -1,7 +1,7 @@
 import KVCloneLMDB
 import KVCloneRecords
 
-/// A write transaction whose changes can be undone: before a key is changed, its value is copied into a log.
+/// A write transaction with changes that can be undone: before a key is changed, its value is copied into a log.
 ///
 /// It exists only while a savepoint is open. Undoing applies the log backwards, so it takes as long as the changes
 /// took, regardless of the transaction's earlier changes. Nested transactions of LMDB would do the same in fewer reads,

@@ -1,6 +1,6 @@
 /// A write transaction that has passed all checks of a commit.
 struct PreparedCommit {
-  /// The objects whose hooks are called after the commit.
+  /// The objects with hooks that are called after the commit.
   let saved: [SavedObjects]
   /// Whether the transaction only deletes.
   let isDeleteOnly: Bool

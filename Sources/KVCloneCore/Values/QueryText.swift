@@ -44,9 +44,9 @@ package enum QueryText {
     }
   }
 
-  /// Returns a key whose order by code points is that of `text` with runs of digits compared as numbers: each run is
-  /// written as its number of digits without leading zeros, then these. The length starts with a digit like the run, so
-  /// that the order of texts and numbers is unchanged: 9 for each nine digits, then the rest, 0 to 8.
+  /// Returns a key with an order by code points that is the order of `text` with runs of digits compared as numbers:
+  /// each run is written as its number of digits without leading zeros, then these. The length starts with a digit like
+  /// the run, so that the order of texts and numbers is unchanged: 9 for each nine digits, then the rest, 0 to 8.
   package static func numericKey(_ text: String) -> String {
     var result: [UInt8] = []
     result.reserveCapacity(text.utf8.count + 4)

@@ -28,8 +28,8 @@ package struct QueryValueSet {
 }
 
 extension QueryValue {
-  /// A number that equal values share, and others only by chance: from the standard hasher, whose seed differs in each
-  /// process, over everything that distinguishes values. Users of an app cannot choose values that collide.
+  /// A number that equal values share, and others only by chance: from the standard hasher over everything that
+  /// distinguishes values. Its seed differs in each process, so users of an app cannot choose values that collide.
   var equalityDigest: Int {
     var hasher = Hasher()
     feed(&hasher)

@@ -1,4 +1,4 @@
-/// A binary property list whose values are read lazily, one by one: the caller decides how deep and how much, so that a
+/// A binary property list that reads values lazily, one by one: the caller decides how deep and how much, so that a
 /// list that contains itself is harmless.
 ///
 /// Foundation's parser recurses as deep as a file says, and does not expose references between archived objects.

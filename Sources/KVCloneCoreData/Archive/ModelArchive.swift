@@ -98,7 +98,7 @@ struct ModelArchive {
       omitted: omitted.sorted())
   }
 
-  /// What an entity's subentities inherit.
+  /// The properties, constraints and indexes that an entity's subentities inherit.
   private struct Inherited {
     let properties: Set<String>
     let constraints: Set<[String]>

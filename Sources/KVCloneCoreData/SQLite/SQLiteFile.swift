@@ -5,7 +5,7 @@
 package final class SQLiteFile {
   /// The size of the page cache.
   static let cacheBytes = 2 << 20
-  /// The beginning of a journal whose transaction has to be rolled back.
+  /// The beginning of a journal with a transaction that has to be rolled back.
   private static let journalMagic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
 
   let header: SQLiteHeader

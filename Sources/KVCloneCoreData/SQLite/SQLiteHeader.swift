@@ -1,6 +1,6 @@
 /// The first 100 bytes of a database (<https://www.sqlite.org/fileformat2.html#the_database_header>).
 struct SQLiteHeader: Equatable {
-  /// How text is stored.
+  /// The encoding of stored text.
   enum Encoding: Equatable {
     case utf8, utf16LittleEndian, utf16BigEndian
   }
@@ -51,7 +51,7 @@ struct SQLiteHeader: Equatable {
 
 /// Reads numbers in SQLite's big-endian format.
 enum SQLiteBytesReader {
-  /// Reads four bytes, whose existence the caller has checked.
+  /// Reads four bytes; the caller has checked that they exist.
   static func number(_ bytes: [UInt8], _ offset: Int) -> UInt32 {
     UInt32(bytes[offset]) << 24 | UInt32(bytes[offset + 1]) << 16 | UInt32(bytes[offset + 2]) << 8
       | UInt32(bytes[offset + 3])

@@ -23,7 +23,7 @@ struct SQLitePageOwners {
 
   /// Records that a table leads to a page.
   ///
-  /// - Returns: the other table that the page belongs to; nil if there is none.
+  /// - Returns: the other table that the page belongs to; nil if it belongs to no other.
   mutating func claim(_ page: Int, for table: UInt32) -> String? {
     let (block, place) = page.quotientAndRemainder(dividingBy: Self.pagesPerBlock)
     var owners = blocks.removeValue(forKey: block) ?? [UInt32](repeating: 0, count: Self.pagesPerBlock)

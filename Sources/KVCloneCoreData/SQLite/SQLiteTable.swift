@@ -3,7 +3,7 @@ package struct SQLiteTable: Sendable {
   /// One column.
   package struct Column: Sendable, Hashable {
     package let name: String
-    /// The declared type, in upper case; empty if there is none.
+    /// The declared type, in upper case; empty without one.
     package let type: String
     /// The value in rows that were written before the column was added; nil for an expression, or long text.
     package let defaultValue: SQLiteValue?

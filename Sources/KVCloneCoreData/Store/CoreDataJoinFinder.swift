@@ -3,11 +3,11 @@ import KVCloneModel
 /// Finds the table with the links of each many-to-many relationship.
 ///
 /// Core Data names a table of links after one of the two relationships, and each of its two columns after the
-/// relationship that leads to the objects whose keys it has, and their entity: `Z_3SHOWS (Z_3ARTWORKS1, Z_11SHOWS)`.
-/// Column names are unique across all tables of links; a number is appended if one is taken, as here: another table has
-/// `Z_3ARTWORKS`. A relationship may also be called `artworks1`. An exact name therefore takes precedence over one with
-/// a number, and a table that belongs to one pair cannot belong to another. Pairs with two interpretations of the same
-/// rank are rejected.
+/// relationship that leads to the objects with the column's keys, and their entity: `Z_3SHOWS (Z_3ARTWORKS1,
+/// Z_11SHOWS)`. Column names are unique across all tables of links; a number is appended if one is taken, as here:
+/// another table has `Z_3ARTWORKS`. A relationship may also be called `artworks1`. An exact name therefore takes
+/// precedence over one with a number, and a table that belongs to one pair cannot belong to another. Pairs with two
+/// interpretations of the same rank are rejected.
 struct CoreDataJoinFinder {
   /// A to-many relationship with a table of links, and the entity that declares it.
   struct Pair {

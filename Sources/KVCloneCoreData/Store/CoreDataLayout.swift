@@ -37,7 +37,7 @@ package struct CoreDataLayout {
     package let isExternal: Bool
   }
 
-  /// A to-one relationship, whose column has the target's key.
+  /// A to-one relationship; its column has the target's key.
   package struct ToOne {
     /// The entity that declares it.
     package let entity: String
@@ -67,7 +67,7 @@ package struct CoreDataLayout {
     package let inverseOrderColumn: Int?
   }
 
-  /// What is not imported.
+  /// A part of the model that is not imported, and the reason.
   package struct LeftOut: Hashable, Sendable {
     package let name: String
     package let reason: String

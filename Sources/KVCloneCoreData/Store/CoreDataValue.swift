@@ -198,7 +198,7 @@ enum SQLiteNumber {
   }
 
   /// The number that a text starts with, after white space: a sign, digits, a point, digits, and an exponent, of which
-  /// only some digits are required. Nil if there is none.
+  /// only some digits are required. Nil if the text starts with no number.
   static func prefix(
     _ bytes: [UInt8]
   ) -> (start: Int, whole: Int, hasWholeDigits: Bool, end: Int)? {

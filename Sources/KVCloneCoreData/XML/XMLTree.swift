@@ -14,7 +14,7 @@ struct XMLNode {
   var text = ""
 }
 
-/// What a file may contain besides elements and their attributes.
+/// The content that a file may have besides elements and their attributes.
 enum XMLForm {
   /// Nothing, as in a model.
   case model

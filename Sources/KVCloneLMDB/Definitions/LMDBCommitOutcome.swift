@@ -1,4 +1,4 @@
-/// The outcome of a commit whose meta page could not be written.
+/// The outcome of a commit after its meta page could not be written.
 @usableFromInline
 package enum LMDBCommitOutcome: Sendable, Equatable {
   /// The commit is in the file, and durable.

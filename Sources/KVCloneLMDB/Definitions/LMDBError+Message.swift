@@ -4,7 +4,7 @@ extension LMDBError: CustomStringConvertible {
   @usableFromInline
   package var description: String { message }
 
-  /// What failed and what to do about it. Contains paths and numbers; never a stored key or value.
+  /// The failure and its remedy. Contains paths and numbers; never a stored key or value.
   package var message: String {
     switch self {
     case .mapFull, .readersFull, .threadStorageFull, .transactionFull, .fileTooLarge, .cursorFull, .pageFull,

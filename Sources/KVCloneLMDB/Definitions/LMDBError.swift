@@ -88,8 +88,8 @@ package enum LMDBError: Error, Sendable, Equatable {
   case nestedWrite
   /// Another writer held the write lock until the timeout.
   case busy(holder: WriterHolder?)
-  /// Another process has been opening the store for longer than the timeout; it may be stopped. `path` is the file
-  /// whose lock it holds, `process` its process id if known, and `name` its name, or "".
+  /// Another process has been opening the store for longer than the timeout; it may be stopped. `path` is the file that
+  /// it has locked, `process` its process id if known, and `name` its name, or "".
   case openingBusy(path: String, process: Int32?, name: String)
   /// An earlier operation of this write transaction failed; it is abort-only.
   case transactionFailed

@@ -8,7 +8,7 @@ package enum LMDBLimits {
   /// The greatest length of a node (8 bytes of header, key, value) in a leaf; longer ones put their value on overflow
   /// pages: half a page less its header, made even, less an index entry (`me_nodemax` in mdb.c).
   package static let maximumNodeLength = 2038
-  /// LMDB's handle of the main database, whose keys are the table names.
+  /// LMDB's handle of the main database; its keys are the table names.
   static let mainDatabase: UInt32 = 1
   /// LMDB's handle of the free list.
   static let freeDatabase: UInt32 = 0

@@ -26,7 +26,7 @@ package struct LMDBOptions: Sendable {
   /// Keeps copy-on-write, and with it checksums, enabled on btrfs for the files of a new environment.
   package var usesCopyOnWrite = false
 
-  /// How long opening waits for another process that opens or recovers the store.
+  /// The maximum time that opening waits for another process that opens or recovers the store.
   package var busyTimeout: Duration = .seconds(5)
 
   /// Replaces the results of page cache lookups, and observes read-ahead requests. For tests.

@@ -1,10 +1,11 @@
 import Glibc
 
-/// What a user can do about an error of the operating system.
+/// The remedies for errors of the operating system.
 package enum SystemErrorAdvice {
   /// The remedy for an `errno` value: a clause without its full stop.
   ///
-  /// Limits of the process and of the system are not faults of a device, so only device errors lead to the kernel's log.
+  /// Limits of the process and of the system are not faults of a device, so only device errors lead to the kernel's
+  /// log.
   package static func clause(_ errno: Int32) -> String {
     switch errno {
     case EMFILE:

@@ -39,7 +39,7 @@ final class CommitLog: @unchecked Sendable {
   /// Whether a sync failed, regardless of `writer.lock`.
   private var isBroken = false
 
-  /// Opens the log of the store whose `data.mdb` is the file `identity`, if the paths still lead there.
+  /// Opens the log of the store with the `data.mdb` that is the file `identity`, if the paths still lead there.
   init(_ paths: StorePaths, _ lock: WriterLockFile, byteLimit: Int?, identity: FileSystem.Identity) throws(LMDBError) {
     let directory = unsafe kvclone_open(paths.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
     guard directory >= 0 else { throw LMDBError(code: -directory, operation: "open directory") }

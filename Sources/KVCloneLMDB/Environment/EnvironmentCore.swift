@@ -11,8 +11,8 @@ import Synchronization
 /// and locks the slots one by one; if one is busy, its reader finds `attention` set when it ends and does the work
 /// instead.
 ///
-/// A core is never freed, because such a reader may access it just after another thread closed the environment. Closed
-/// cores are reused.
+/// A core is never freed, because a reader that ends may access it just after another thread closed the environment.
+/// Closed cores are reused.
 @safe
 final class EnvironmentCore: @unchecked Sendable {
   struct State {

@@ -2,8 +2,8 @@ import CKVCloneLMDB
 
 /// The end of write transactions.
 extension LMDBEnvironment {
-  /// Commits. An error means that nothing was committed and the next write can try again, except `commitFailed`, whose
-  /// outcome says what is known.
+  /// Commits. An error means that nothing was committed and the next write can try again, except `commitFailed` with
+  /// its outcome.
   func commitWrite(_ handle: LMDBTransactionHandle) throws(LMDBError) {
     if isForked { throw .forked }
     let failure = commitRaw(handle)

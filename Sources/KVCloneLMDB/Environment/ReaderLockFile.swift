@@ -89,8 +89,8 @@ final class ReaderLockFile: Sendable {
 
   // MARK: Leftovers of other programs
 
-  /// Whether the mutexes can be locked, and the lock file has the last commit number. For the holder of the opening
-  /// lock, whose environment is open.
+  /// Whether the mutexes can be locked, and the lock file has the last commit number. The caller holds the opening
+  /// lock, and its environment is open.
   static func isUsable(_ pointer: OpaquePointer) -> Bool {
     var raw = unsafe MDB_envinfo()
     var transaction: OpaquePointer?

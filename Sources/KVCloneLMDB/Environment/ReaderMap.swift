@@ -2,7 +2,7 @@ import CKVCloneLMDB
 import Glibc
 import Synchronization
 
-/// What a reader slot knows of the memory map: its start, and the trees in it.
+/// The memory map as a reader slot knows it: its start, and the trees in it.
 ///
 /// It is kept across transactions. Each tree records its snapshot, so nothing has to be cleared when the next
 /// transaction sees another; everything is reset when the map moves or the slot's transaction is freed.
@@ -72,7 +72,7 @@ struct MapTree {
   var name: UnsafeMutablePointer<CChar>?
   /// The leaf of the last read; nil before the first.
   var lastLeaf: UnsafeRawPointer?
-  /// Read-ahead, once more than one leaf was read; freed with its slot's map.
+  /// Read-ahead, allocated when a second leaf is read; freed with its slot's map.
   var readAhead: UnsafeMutablePointer<TableReadAhead>?
 
   /// Allocates read-ahead.
@@ -140,8 +140,8 @@ extension EnvironmentCore: PageCounting {
   func forgetMap() {
     mapStart.store(0, ordering: .relaxed)
     for index in 0..<Self.slotCount {
-      // Through a separate binding: as a part of `slots`, a change counts as a change of the whole slot, whose state
-      // other threads read.
+      // Through a separate binding: as a part of `slots`, a change counts as a change of the whole slot, and other
+      // threads read the slot's state.
       let content = unsafe slots[index].content
       unsafe content.pointee.map.forget()
     }

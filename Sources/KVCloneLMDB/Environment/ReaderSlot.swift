@@ -20,7 +20,7 @@ struct ReaderSlot: ~Copyable {
   /// exclusive access to all of it, and other threads read `state` all the time.
   let content: UnsafeMutablePointer<Content>
   let isOneSided = Barrier.isOneSided
-  /// The time when the transaction began, for reader lists; 0 if there is none.
+  /// The time when the transaction began, for reader lists; 0 without a transaction.
   private let since = Atomic<UInt64>(0)
   /// The commit that the transaction sees.
   private let commit = Atomic<UInt64>(0)

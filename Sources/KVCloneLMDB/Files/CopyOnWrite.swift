@@ -4,7 +4,7 @@ import Glibc
 /// Whether btrfs writes the files of a directory copy-on-write, which also controls its checksums.
 ///
 /// A store disables it. LMDB writes no page in place that a reader could need, and stored values have checksums of
-/// their own; with copy-on-write, a file whose pages are synced one by one gets an extent for each, and a page with a
+/// their own; with copy-on-write, a file that is synced page by page gets an extent for each page, and a page with a
 /// wrong btrfs checksum raises a signal in a process that has it mapped. On other file systems none of this has an
 /// effect.
 package enum CopyOnWrite: Sendable, Equatable {

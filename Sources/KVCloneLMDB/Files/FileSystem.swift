@@ -183,7 +183,7 @@ package enum FileSystem {
     _ = unsafe rmdir(path)
   }
 
-  /// Creates a directory (0700) whose name is `prefix` and six random characters.
+  /// Creates a directory (0700) with a name of `prefix` and six random characters.
   static func makeTemporaryDirectory(prefix: String) throws(LMDBError) -> String {
     var template = Array((prefix + "XXXXXX").utf8CString)
     guard unsafe mkdtemp(&template) != nil else { throw LMDBError(code: errno, operation: "mkdtemp") }

@@ -57,7 +57,7 @@ package final class FileWatcher: Sendable {
     unsafe source?.cancel()
   }
 
-  /// Returns a descriptor that becomes readable when the file is written; negative if there is none.
+  /// Returns a descriptor that becomes readable when the file is written; negative if the file cannot be watched.
   private static func watch(_ path: String) -> Int32 {
     let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
     guard descriptor >= 0 else { return -1 }

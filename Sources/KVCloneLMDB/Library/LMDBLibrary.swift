@@ -38,8 +38,8 @@ package enum LMDBLibrary {
     version.major == 0 && version.minor == 9 && (26...31).contains(version.patch)
   }
 
-  /// Rejects a library, or an operating system, whose files this code would misread. Call before opening or creating a
-  /// store, so that LMDB maps nothing.
+  /// Rejects a library, or an operating system, with files that this code would misread. Call before opening or
+  /// creating a store, so that LMDB maps nothing.
   ///
   /// - Throws: `unsupportedLibrary`, `unsupportedSystemPageSize`.
   static func check() throws(LMDBError) {

@@ -7,7 +7,7 @@ import Synchronization
 /// large transactions.
 ///
 /// The list is freed when the transaction has ended. Its location is private to LMDB, and a fixed library frees the
-/// list itself. It is therefore freed only on version 0.9.24, and only if a trial shows that the location holds such a
+/// list itself. It is therefore freed only on version 0.9.24, and only if a trial shows that the location holds a spill
 /// list, and that transactions that commit and abort leak one each.
 enum SpillList {
   /// `mt_spill_pgs` of `MDB_txn` (mdb.c 0.9.24).
@@ -54,7 +54,7 @@ enum SpillList {
 
   // MARK: The trial
 
-  /// What the process has found out so far.
+  /// The findings of the process so far.
   private struct Findings {
     /// Lists that may have leaked: of trials, and of transactions that ended before the result was known. They are
     /// freed once it is.

@@ -100,7 +100,7 @@ struct CreationDirectory: ~Copyable {
   /// lock, to publish (a `data.mdb` that is no longer marked).
   private static func sweepWithoutLock(_ paths: StorePaths) {
     let data = unsafe kvclone_open(paths.data, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0)
-    // Only if there is none: a file that cannot be opened may be about to be published.
+    // Only if the file does not exist: one that cannot be opened may be about to be published.
     if data == -ENOENT { return sweepWithoutData(paths) }
     guard data >= 0 else { return }
     defer { close(data) }

@@ -10,7 +10,7 @@ import Glibc
 ///
 /// Best effort: a file system that cannot reserve space reserves none, and deletes may fail there.
 extension WriterLockFile {
-  /// What a delete of some objects takes: the path to them in each table, and the free list.
+  /// The space for a delete of some objects: the path to them in each table, and the free list.
   private static let wanted = 512 << 10
   private static let least = 64 << 10
   /// The offset behind the record and the mark.

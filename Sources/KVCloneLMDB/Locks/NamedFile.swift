@@ -3,9 +3,9 @@ import Glibc
 
 /// Opens files that data or users name, unless they belong to a store that is open in this process.
 ///
-/// Opening and closing such a file would drop LMDB's locks, and another process would treat the reader slots as stale;
-/// writing to it would corrupt the store. The check uses the file's identity, not its name: links of both kinds can
-/// lead there.
+/// Opening and closing a store's file would drop LMDB's locks, and another process would treat the reader slots as
+/// stale; writing to it would corrupt the store. The check uses the file's identity, not its name: links of both kinds
+/// can lead there.
 package enum NamedFile {
   /// Why a file was not opened.
   package enum Refusal: Error, Equatable {
@@ -16,7 +16,7 @@ package enum NamedFile {
     /// A system call failed.
     case system(errno: Int32)
 
-    /// What the file is, to be followed by `advice`.
+    /// The reason, to be followed by `advice`.
     package var reason: String {
       switch self {
       case .belongsToStore: "the file belongs to an open store"
@@ -25,7 +25,7 @@ package enum NamedFile {
       }
     }
 
-    /// What to do, a clause.
+    /// The remedy, a clause.
     package var advice: String {
       switch self {
       case .belongsToStore, .notPlain: "choose another file"

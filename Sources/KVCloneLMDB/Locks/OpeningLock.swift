@@ -34,7 +34,8 @@ enum OpeningLock {
 
   /// Returns a process that holds the lock; nil if it has ended, or if this user may not see it.
   ///
-  /// The kernel does not name the holder of such a lock, but lists the locks of each descriptor in `/proc/PID/fdinfo`.
+  /// The kernel does not name the holder of an open file description lock, but lists the locks of each descriptor in
+  /// `/proc/PID/fdinfo`.
   private static func holder(ofFile descriptor: Int32) -> Int32? {
     guard let inode = try? FileSystem.facts(descriptor: descriptor).identity.inode else { return nil }
     for process in FileSystem.names(inDirectory: "/proc").compactMap({ Int32($0) }) {

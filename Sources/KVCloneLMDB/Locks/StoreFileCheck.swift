@@ -30,7 +30,7 @@ enum StoreFileCheck {
   }
 
   /// Whether a directory of this user certainly holds no store, whatever its mode: a fresh volume, as opposed to a
-  /// store whose mode has to be corrected. Without search permission, the list of names decides.
+  /// store with a mode that has to be corrected. Without search permission, the list of names decides.
   private static func hasNoData(_ paths: StorePaths, _ mode: UInt32) -> Bool {
     do throws(LMDBError) {
       return try FileSystem.facts(paths.data) == nil

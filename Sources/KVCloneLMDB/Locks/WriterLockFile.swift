@@ -60,7 +60,7 @@ final class WriterLockFile: Sendable {
 
   /// The byte that is locked by the next writer. The lock itself ends before it.
   private static let queueByte: Int64 = 1 << 62
-  /// How long a process waits for a next writer that does not write.
+  /// The time, in nanoseconds, that a process waits for a next writer that does not write.
   private static let queuePatience: UInt64 = 20_000_000
 
   /// Tries to take the lock.

@@ -115,7 +115,7 @@ extension LMDBEnvironment {
     var table: UInt32 = 0
     var code = unsafe mdb_dbi_open(transaction, nil, 0, &table)
     if code != 0 { return code }
-    // No table has such a name.
+    // No table has a name of one zero byte.
     var name: UInt8 = 0
     unsafe withUnsafeMutablePointer(to: &name) { name in
       var key = unsafe MDB_val(mv_size: 1, mv_data: name)

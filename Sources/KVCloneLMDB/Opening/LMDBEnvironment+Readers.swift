@@ -109,7 +109,7 @@ extension LMDBEnvironment {
     return lines.parsed
   }
 
-  /// The readers of this process, whose slots LMDB's table does not distinguish.
+  /// The readers of this process; LMDB's table does not distinguish their slots.
   private func ownReaders() -> [StorageReader] {
     let pid = getpid()
     var readers: [StorageReader] = []

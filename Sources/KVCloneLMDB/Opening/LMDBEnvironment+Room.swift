@@ -17,7 +17,7 @@ extension LMDBEnvironment {
   /// - Throws: `diskFull`, `fileSizeLimit`, `mapFull`, `closed`, `forked`.
   package func makeRoom(for byteCount: UInt64) throws(LMDBError) {
     let needed = min(Int(clamping: byteCount), EnvironmentCore.maximumMapSize)
-    // The check needs a reader slot; if there is none, nothing is rejected.
+    // The check needs a reader slot; if all are taken, nothing is rejected.
     let size = try whileOpen { () throws(LMDBError) -> Int? in
       guard let info = try? liveInfo() else { return nil }
       try checkDisk(needed, info) { limit in try? freePageCount(upTo: limit) }

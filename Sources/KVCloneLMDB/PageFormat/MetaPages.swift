@@ -14,9 +14,9 @@ struct MetaPages {
   private struct Meta {
     let commit: UInt64
     let lastPage: UInt64
-    /// What is wrong with its trees. Of the newer page only: LMDB uses no other, and the older one may name roots
-    /// beyond its last page, because LMDB leaves such a page when it could not write a newer one (`mdb_env_write_meta`:
-    /// the new roots, with the old numbers restored).
+    /// The problem of its trees. Of the newer page only: LMDB uses no other, and the older one may name roots beyond
+    /// its last page, because LMDB leaves it so when it could not write a newer one (`mdb_env_write_meta`: the new
+    /// roots, with the old numbers restored).
     let damage: String?
   }
 

@@ -1,4 +1,4 @@
-/// What can be wrong with a page, a tree or the free list of an LMDB file. No message contains a stored key or value.
+/// A problem of a page, a tree or the free list of an LMDB file. No message contains a stored key or value.
 package enum PageProblem: Error, Sendable, Equatable {
   // Meta pages
   /// The meta page violates a rule; the reason in words.
@@ -101,7 +101,7 @@ package struct LostRange: Sendable, Equatable {
   package let high: [UInt8]?
   /// The corrupted page.
   package let page: UInt64
-  /// Whether the range is a single entry, whose value is on overflow pages.
+  /// Whether the range is a single entry with a value on overflow pages.
   package var isOneEntry: Bool { high == low + [0] }
 
   package init(low: [UInt8], high: [UInt8]?, page: UInt64) {

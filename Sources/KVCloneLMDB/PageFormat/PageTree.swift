@@ -78,8 +78,8 @@ package struct PageMeta: Sendable, Equatable {
     }
   }
 
-  /// Why no transaction can begin here. The older page may break these rules: after a commit whose meta page could not
-  /// be written, mdb_env_write_meta restores the old numbers next to the new roots.
+  /// The reason why no transaction can begin here. The older page may break these rules: after a commit with a meta
+  /// page that could not be written, mdb_env_write_meta restores the old numbers next to the new roots.
   var rootProblem: PageProblem? {
     if !freeTree.isPlausible(lastPage: lastPage) { return .meta("the free list's root is invalid") }
     if !mainTree.isPlausible(lastPage: lastPage) { return .meta("the root of the list of tables is invalid") }

@@ -3,7 +3,7 @@ import CKVCloneLMDB
 /// The position of a key in a page, present or not.
 @safe
 struct PageSpot {
-  /// The first entry whose key is not less.
+  /// The first entry with a key that is not less.
   var index: Int
   /// Whether its key is equal.
   var isSame: Bool
@@ -92,8 +92,8 @@ extension PageView {
 
   // MARK: Branches
 
-  /// The node of a branch that leads to the key: the last one whose key is not greater. The first one's key counts as
-  /// less than any.
+  /// The node of a branch that leads to the key: the last one with a key that is not greater. The first one's key
+  /// counts as less than any.
   @inline(__always)
   func checkedBranchIndex(_ key: PageKey, _ count: Int) -> Int? {
     if key.isNumber, let index = lastNotAbove(key.number, count) { return index }
@@ -106,7 +106,7 @@ extension PageView {
     return spot.isSame ? spot.index : spot.index - 1
   }
 
-  /// The last node whose key is not greater; the first one counts as such. Nil if there are keys of other lengths.
+  /// The last node with a key that is not greater; the first one counts as one. Nil if there are keys of other lengths.
   @inline(__always)
   private func lastNotAbove(_ number: UInt64, _ count: Int) -> Int? {
     var index = 0

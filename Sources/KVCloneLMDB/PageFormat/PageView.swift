@@ -129,12 +129,12 @@ struct PageView {
     return nil
   }
 
-  /// The first index whose key is not less than `key`; `count` if none.
+  /// The first index with a key not less than `key`; `count` if none.
   func lowerBound(_ key: UnsafeRawBufferPointer) -> Int {
     firstIndex(from: 0) { unsafe compare(self.key($0), key, .bytes) >= 0 }
   }
 
-  /// The index of a branch's node that leads to `key` (`mdb_node_search`): the last one whose key is not greater.
+  /// The index of a branch's node that leads to `key` (`mdb_node_search`): the last one with a key that is not greater.
   func branchIndex(_ key: UnsafeRawBufferPointer) -> Int {
     // The first key of a branch is less than any.
     firstIndex(from: 1) { unsafe compare(self.key($0), key, .bytes) > 0 } - 1

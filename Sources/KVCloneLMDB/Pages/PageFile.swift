@@ -8,7 +8,7 @@ import Glibc
 package final class PageFile: Sendable {
   /// The state that is read; nil if neither meta page is valid.
   package let meta: PageMeta?
-  /// What is wrong with the meta pages.
+  /// The findings in the meta pages.
   package let metaFindings: [PageFinding]
   /// The size of the file, taken after the meta pages were read, so that a growing file never looks truncated.
   package let byteCount: UInt64
@@ -197,7 +197,7 @@ struct MetaPair {
   var meta: PageMeta?
   var findings: [PageFinding] = []
 
-  /// - Parameter pinned: The commit whose page is wanted; nil for the newest.
+  /// - Parameter pinned: The commit of the wanted meta page; nil for the newest.
   init(_ descriptor: Int32, _ refusals: PageRefusals, pinned: UInt64? = nil, overlay: CommitLogOverlay? = nil) {
     var found: [PageMeta] = []
     for page: UInt64 in 0...1 {

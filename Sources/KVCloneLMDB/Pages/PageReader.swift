@@ -15,7 +15,7 @@ package final class PageReader {
   /// The problem of each corrupted page: a file may have many.
   private lazy var problems = Dictionary(
     map.findings.map { ($0.page, $0.problem) }, uniquingKeysWith: { first, _ in first })
-  /// A table whose long values are not read: scans pass zero bytes of the same length.
+  /// A table with long values that are not read: scans pass zero bytes of the same length.
   package var hollowTable: Int?
   private var zeros: (memory: UnsafeMutableRawPointer, count: Int)?
 
@@ -42,7 +42,7 @@ package final class PageReader {
     return try unsafe value(place.page.view, index, place.number)
   }
 
-  /// The entry of the least key not below `key`, or of the greatest not above it; nil if there is none.
+  /// The entry of the least key not below `key`, or of the greatest not above it; nil if no key qualifies.
   package func seek(_ table: Int, _ key: UnsafeRawBufferPointer, atOrBefore: Bool) throws(PageError) -> PageEntry? {
     var path = PagePath()
     guard let tree = try root(table) else { return nil }

@@ -6,7 +6,7 @@ import Synchronization
 package final class PageRefusals: Sendable {
   /// The failed reads of one page.
   package struct Refusal: Sendable {
-    /// How often the page could not be returned. 0 if the immediate retry succeeded.
+    /// The number of times that the page could not be returned. 0 if the immediate retry succeeded.
     package var denials = 0
     /// The last error number.
     package var code: Int32 = 0

@@ -6,11 +6,11 @@ package struct PageRoot: Sendable {
 }
 
 extension PageFile {
-  /// Finds the roots of lists of tables with one called `name`, for files whose meta pages are lost: of every state
-  /// with remains in the file. A list of more than about fifty tables has branches, some of which may lead to pages
-  /// that have been reused.
+  /// Finds the roots of lists of tables with one called `name`, for files that have lost their meta pages: of every
+  /// state with remains in the file. A list of more than about fifty tables has branches, some of which may lead to
+  /// pages that have been reused.
   ///
-  /// Memory: some words for each page that is, or was, part of such a list. Reads the whole file once.
+  /// Memory: some words for each page that is, or was, part of a list of tables. Reads the whole file once.
   package func findRoots(named name: String) -> [PageRoot] {
     var lists = TableLists(name: Array(name.utf8))
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: PageView.size, alignment: 16)
@@ -28,7 +28,7 @@ extension PageFile {
     return lists.roots()
   }
 
-  /// Reads the tables of a state whose list of tables was found.
+  /// Reads the tables of a state with a list of tables that was found.
   package func tableMap(_ root: PageRoot) throws(LMDBError) -> PageMap {
     let meta = PageMeta(guessed: root.tree, lastPage: max(2, byteCount / UInt64(PageView.size)) - 1)
     guard let walk = PageWalk(self, meta, maximumFindings: .max) else { throw .outOfMemory }
@@ -48,7 +48,7 @@ private struct TableLists {
 
   private let name: [UInt8]
   private var parts: [UInt64: Part] = [:]
-  /// Branches whose keys may be table names.
+  /// Branches with keys that may be table names.
   private var branches: [(page: UInt64, children: [UInt64])] = []
 
   init(name: [UInt8]) { self.name = name }
@@ -71,7 +71,7 @@ private struct TableLists {
 
   private mutating func takeBranch(_ view: PageView, _ page: UInt64) {
     guard view.problem(number: page, isLeaf: false, order: .bytes) == nil, view.count > 1 else { return }
-    // Keys of most other tables are numbers, whose first bytes are not text.
+    // Keys of most other tables are numbers, with first bytes that are not text.
     let hasNames = (1..<view.count).allSatisfy { unsafe view.key($0).allSatisfy { (0x21...0x7E).contains($0) } }
     if hasNames { branches.append((page, (0..<view.count).map { view.child($0) })) }
   }

@@ -29,7 +29,7 @@ package final class PageSalvage {
     try self.init(file, file.meta, readsValues: false)
   }
 
-  /// Walks over the state whose list of tables has the root `root`; nil for a state without known pages.
+  /// Walks over the state with the list of tables at `root`; nil for a state without known pages.
   package convenience init(_ file: PageFile, root: PageRoot?) throws(LMDBError) {
     try self.init(file, root.map { PageMeta(guessed: $0.tree, lastPage: Self.lastPage(file)) }, readsValues: false)
   }

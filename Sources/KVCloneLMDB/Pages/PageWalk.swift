@@ -47,7 +47,7 @@ final class PageWalk {
     var entries: UInt64 = 0
   }
 
-  /// How far beyond the file's end free pages are stored: 256 GiB.
+  /// The distance beyond the file's end up to which free pages are stored: 256 GiB.
   private static let reach: UInt64 = 1 << 26
 
   init?(
@@ -175,7 +175,7 @@ final class PageWalk {
       return nil
     }
     seen.branches += 1
-    // LMDB asserts it, except in the free list, where it passes through such a state (ITS#8336).
+    // LMDB asserts it, except in the free list, where it passes through a state of one child (ITS#8336).
     if view.count < 2, order == .bytes { return .lonelyChild }
     for index in 0..<view.count where !isFull {
       let from = unsafe index == 0 ? low : view.key(index)

@@ -27,7 +27,7 @@ final class TreeBuilder {
     return unsafe compare(key, last.bytes, order) > 0
   }
 
-  /// Records the last key of added entries whose keys ascend.
+  /// Records the last key of entries that were added in ascending order.
   func noteLast(_ key: UnsafeRawBufferPointer) { unsafe last.set(key) }
 
   /// Adds a leaf's node, and returns its address, valid until the next one is added.

@@ -1,7 +1,7 @@
 /// Coalesces page numbers into runs of neighbours.
 struct PageRun {
-  /// Pages of the longest run, 128 KiB: the kernel cuts off what exceeds both its own read-ahead and the device's largest
-  /// transfer.
+  /// Pages of the longest run, 128 KiB: the kernel cuts off what exceeds both its own read-ahead and the device's
+  /// largest transfer.
   private static let longest: UInt64 = 32
 
   private var first: UInt64 = 0

@@ -1,5 +1,5 @@
-/// Requests the overflow pages of values before they are read: those of the value that is read, and while values are read in
-/// key order, those of the values that follow in the leaf.
+/// Requests the overflow pages of values before they are read: those of the value that is read, and while values are
+/// read in key order, those of the values that follow in the leaf.
 struct ValueReadAhead {
   /// Pages that are requested ahead: 2 MiB.
   private static let largestWindow: UInt64 = 512

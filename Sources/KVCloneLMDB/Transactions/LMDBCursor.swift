@@ -9,10 +9,10 @@ import CKVCloneLMDB
 public struct LMDBCursor: ~Copyable, ~Escapable {
   private let handle: OpaquePointer
   private var operation: MDB_cursor_op
-  /// Where LMDB writes what it found: stored here, to avoid copies between calls.
+  /// The memory for the entries that LMDB finds: stored here, to avoid copies between calls.
   @usableFromInline var entry = StorageEntryPointers()
 
-  /// Opens a cursor whose first `next` returns the first entry at or after `start`, or the table's first.
+  /// Opens a cursor positioned before the first entry at or after `start`, or before the table's first.
   @_lifetime(borrow transaction)
   init(transaction: borrowing LMDBTransactionHandle, table: LMDBTable, from start: RawSpan?) throws(LMDBError) {
     let cursor = try unsafe openCursor(transaction.pointer, table)

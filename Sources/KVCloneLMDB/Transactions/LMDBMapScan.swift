@@ -58,7 +58,7 @@ package struct LMDBMapScan: ~Copyable {
     reader.noteRead(dbi, leaf, key)
   }
 
-  /// Moves to the next entry; returns false if there is none, and sets `code`.
+  /// Moves to the next entry; returns false if none follows, and sets `code`.
   package mutating func next() -> Bool {
     if index >= count { return nextInNextLeaf() }
     return nextInLeaf()

@@ -2,11 +2,11 @@ import CKVCloneLMDB
 
 // The calls of the storage protocol's implementation. An existential cannot return a span that borrows from a
 // transaction, so it returns pointers and makes spans of them on its other side. Per-call costs are avoided: functions
-// return a code instead of throwing an error, whose memory would have to be reserved on the stack, and create the error
-// only on request.
+// return a code instead of throwing an error, which would reserve memory on the stack, and create the error only on
+// request.
 
-/// The address of a value, or why there is none: `code` is 0, or a code that `LMDBPointerReader` names or converts to
-/// an error.
+/// The address of a value, or the reason why it is missing: `code` is 0, or a code that `LMDBPointerReader` names or
+/// converts to an error.
 @safe
 @usableFromInline
 package struct LMDBValuePointer {

@@ -18,8 +18,8 @@ struct LMDBPlace {
 }
 
 // Retained cursors. A pass through a table in key order, reading and replacing, finds most entries on the page of the
-// one before: with a retained cursor LMDB does not descend from the root for each. Such a cursor is the only one that
-// changes its table: deletes, appends and spills close it first, and it is reopened when needed.
+// one before: with a retained cursor LMDB does not descend from the root for each. A retained cursor is the only one
+// that changes its table: deletes, appends and spills close it first, and it is reopened when needed.
 extension LMDBWriteTransaction {
   /// Makes later reads and puts of these tables start at the position of the last one. Results are the same.
   package mutating func retainCursors(in tables: [UInt32]) {
@@ -54,7 +54,7 @@ extension LMDBWriteTransaction {
     return nil
   }
 
-  /// Like the reader's `value`, from the retained position; nil if there is none.
+  /// Like the reader's `value`, from the retained position; nil if no position is retained.
   package mutating func placedValue(_ dbi: UInt32, _ key: UnsafeRawBufferPointer) -> LMDBValuePointer? {
     guard UInt(bitPattern: key.count &- 1) < UInt(LMDBLimits.maximumKeyLength), let cursor = unsafe place(dbi) else {
       return nil
@@ -64,7 +64,7 @@ extension LMDBWriteTransaction {
       code: found.code, base: orEmpty(found.entry.valueBase), count: found.entry.valueCount)
   }
 
-  /// Like the reader's `seek`, from the retained position; nil if there is none.
+  /// Like the reader's `seek`, from the retained position; nil if no position is retained.
   package mutating func placedSeek(
     _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ position: StorageSeek, _ entry: inout StorageEntryPointers
   ) -> Int32? {

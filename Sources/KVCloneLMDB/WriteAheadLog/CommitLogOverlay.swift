@@ -15,11 +15,11 @@ final class CommitLogOverlay: Sendable {
     end = ((pages.keys.max() ?? 1) + 1) * UInt64(PageView.size)
   }
 
-  /// Finds the overlay: nil if there is no log, none in use, another file's, or one that a live process uses, whose
-  /// file is whole.
+  /// Finds the overlay: nil if no log exists or it is not in use, belongs to another file, or is used by a live
+  /// process, which keeps the file whole.
   ///
   /// - Returns: the overlay, and whether everything was read that the log may have. If not, the overlay contains what
-  ///   was readable, unless the file has a later commit: such a file is whole, unless the power failed.
+  ///   was readable, unless the file has a later commit: then the file is whole, unless the power failed.
   static func find(_ paths: StorePaths, data: Int32) -> (overlay: CommitLogOverlay?, isAll: Bool) {
     do throws(LMDBError) {
       guard let facts = try FileSystem.facts(paths.commitLog), facts.kind == .regularFile, facts.byteCount > 0,

@@ -6,7 +6,7 @@ import Glibc
 ///
 /// It is unknown whether `data.mdb` is torn, so recovery always restores the state of the log: the meta pages of the
 /// head, then each record's pages and meta page, up to the last whole record. If nothing was torn, that rewrites the
-/// same bytes. A commit whose record is not whole was never reported to its writer; it is undone.
+/// same bytes. A commit with a torn record was never reported to its writer; it is undone.
 struct CommitLogRecovery {
   private let paths: StorePaths
   private let file: CommitLogFile

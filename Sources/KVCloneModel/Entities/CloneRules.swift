@@ -37,7 +37,7 @@ package struct AttributeCloneRule: Sendable, Hashable {
   package var isExcluded: Bool
   /// The kind of generated value, if the attribute's type supports it.
   package var rebuild: Rebuild?
-  /// The name of the attribute whose value is taken from the discovery parent's clone.
+  /// The name of the attribute that takes its value from the discovery parent's clone.
   package var followParent: String?
   /// The treatment of objects without a parent to follow.
   package var withoutParent: WithoutParent
@@ -73,7 +73,7 @@ package struct RelationshipCloneRule: Sendable, Hashable {
 
 extension AttributeDescription {
   /// Returns the attribute's rule from its `userInfo`. For an inherited attribute, use the one from
-  /// ``ManagedObjectModel/attributes(of:)``, whose annotations are merged (R22).
+  /// ``ManagedObjectModel/attributes(of:)``: its annotations are merged (R22).
   package func cloneRule(_ keys: CloneUserInfoKeys = .standard) -> AttributeCloneRule {
     let withoutParent: AttributeCloneRule.WithoutParent =
       switch userInfo[keys.withoutParent] {

@@ -137,7 +137,7 @@ private struct Walk {
     try end(in: rest)
   }
 
-  /// Resolves the attribute whose path the remaining names are.
+  /// Resolves the attribute with the remaining names as its path.
   private mutating func end(in names: ArraySlice<String>) throws(DerivedExpression.Problem) {
     guard let first = names.first, var found = model.attribute(first, of: entity) else {
       throw .init(reason: "names '\(names.first ?? "")', which is not an attribute of \(entity)")

@@ -99,7 +99,7 @@ struct ModelIndex: Sendable {
   }
 }
 
-/// A property whose annotations can be merged.
+/// A property with annotations that can be merged.
 private protocol MergeableProperty: PropertyDescription {
   var userInfo: [String: String] { get set }
 }
@@ -116,8 +116,8 @@ private struct CompositeElements {
 
   init(_ composites: [CompositeAttributeDescription]) {
     elements = Dictionary(composites.map { ($0.name, $0.elements) }) { first, _ in first }
-    // Sizes are computed bottom-up: each round adds the composites whose parts are all known, so that neither a cycle
-    // nor a long chain needs recursion.
+    // Sizes are computed bottom-up: each round adds the composites of which all parts are known, so that neither a
+    // cycle nor a long chain needs recursion.
     var users: [String: [String]] = [:]
     var unknownParts: [String: Int] = [:]
     for (name, elements) in elements {

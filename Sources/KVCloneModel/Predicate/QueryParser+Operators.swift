@@ -40,7 +40,7 @@ extension QueryParser {
     }
   }
 
-  /// An operator whose right side was not parsed yet.
+  /// An operator with a right side that was not parsed yet.
   private struct Pending {
     var infix: Infix
     var options: QueryComparison.Options = []

@@ -13,7 +13,7 @@ struct QueryPathComponent {
 }
 
 extension QueryParser {
-  /// Parses a key path whose first components are known.
+  /// Parses a key path; its first components are known.
   mutating func path(_ first: [QueryPathComponent], at offset: Int) throws(QueryFormatError) -> QueryNode {
     var components = first
     if token == .symbol(.dot) { components += try dotted() }

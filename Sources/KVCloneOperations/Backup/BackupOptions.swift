@@ -1,6 +1,6 @@
 /// Options of a backup.
 public struct BackupOptions: Sendable, Hashable {
-  /// How much of a new backup is read from the disk and verified before it is published.
+  /// The part of a new backup that is read from the disk and verified before it is published.
   public enum Verification: String, Sendable, Hashable, CaseIterable {
     /// The format and the commit only.
     case none

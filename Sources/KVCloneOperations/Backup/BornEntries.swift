@@ -7,8 +7,8 @@ import KVCloneRecords
 ///
 /// Objects, their lists, provenance and blobs are in the order of their serials, and so are new indexes. Other entries
 /// follow from a new object's record and lists: its entries in indexes, and, in the lists of older objects that it is
-/// linked to, the chunks and member indexes that have its id. Such a chunk of an unordered list begins with the new
-/// object, which has the inverse side of the link; chunks of ordered lists are found with their owners (see
+/// linked to, the chunks and member indexes that have its id. A chunk of an unordered list that has it begins with the
+/// new object, which has the inverse side of the link; chunks of ordered lists are found with their owners (see
 /// ``SnapshotHorizon``).
 struct BornEntries {
   /// The inverse side of a property or hidden list.
@@ -31,7 +31,7 @@ struct BornEntries {
     var sides: [UInt16: Set<Side>] = [:]
     for relationship in schema.entities.flatMap(\.relationships) {
       if !relationship.hasInverse {
-        // The target has a hidden list, whose members have the relationship.
+        // The target has a hidden list, and its members have the relationship.
         sides[relationship.code, default: []].insert(Side(code: relationship.inverseCode, isOrdered: false))
         if relationship.isToMany {
           sides[relationship.inverseCode, default: []].insert(

@@ -8,7 +8,7 @@ import KVCloneRecords
   import Foundation
 #endif
 
-/// The file of an incremental backup, whose pages and values have been verified.
+/// The file of an incremental backup; its pages and values have been verified.
 struct IncrementFile {
   let path: String
   let file: PageFile

@@ -107,7 +107,7 @@ struct IncrementGathering: ~Copyable {
     if code.rootCode != nil { try gatherBlobs(of: unsafePointers(key.span.bytes), value) }
   }
 
-  /// Adds the current descriptions of older blobs of a record, whose reference counts may have changed with the record.
+  /// Adds the current descriptions of older blobs of a record; their reference counts may have changed with the record.
   private borrowing func gatherBlobs(of key: UnsafeRawBufferPointer, _ record: RawSpan) throws(StoreError) {
     let id = try session.schema.objectID(RawSpan(_unsafeBytes: key))
     for blob in try session.schema.blobs(of: id, record) where horizon.sees(blob: blob) {
@@ -117,7 +117,7 @@ struct IncrementGathering: ~Copyable {
     }
   }
 
-  /// Adds all chunks of a blob whose serial is older than the snapshot, and whose bytes are newer.
+  /// Adds all chunks of a blob with a serial that is older than the snapshot, and bytes that are newer.
   private borrowing func gatherChunks(_ key: [UInt8]) throws(StoreError) {
     guard key.count == 8, key.withUnsafeBytes({ horizon.sees(.blobInfo, $0) }) else { return }
     try sink.noteDeletion(.blobs, unsafePointers(key.span.bytes))

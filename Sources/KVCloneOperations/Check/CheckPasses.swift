@@ -55,7 +55,7 @@ struct CheckPasses {
         || !more.isEmpty && found.issues.count + more.count >= maximumIssues)
   }
 
-  /// The pages whose first read failed, in order; without those that are reported in `findings`.
+  /// The pages that failed at their first read, in order; without those that are reported in `findings`.
   private var refused: [(page: UInt64, code: Int32)] {
     let named = Self.unreadable(findings)
     return refusals.pages.filter { !named.contains($0.key) }.map { ($0.key, $0.value.code) }
@@ -88,14 +88,14 @@ struct CheckPasses {
 }
 
 extension IntegrityIssue {
-  /// A page whose first read failed.
+  /// A page that failed at its first read.
   fileprivate init(refused page: UInt64, code: Int32) {
     self.init(
       kind: .page, object: nil, property: nil, page: Int(page),
       message: "\(PageProblem.unreadable(code).message) at the first attempt; the disk may be failing")
   }
 
-  /// What the last pass could not read though the walk before it could.
+  /// The finding of pages that the last pass could not read, though the walk before it could.
   fileprivate static let refusedAgain = IntegrityIssue(
     kind: .unreadableTable, object: nil, property: nil, page: nil,
     message: "pages that were readable at first failed in every later attempt; the check is incomplete")

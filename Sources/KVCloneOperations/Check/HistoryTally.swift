@@ -27,7 +27,7 @@ struct HistoryTally {
       }
     }
 
-    /// The mismatch; nil if there is none.
+    /// The mismatch; nil if all counts match.
     var problem: String? {
       guard let header else { return nil }
       if parts != header.partCount { return "it has \(parts) parts instead of the \(header.partCount) in its header" }

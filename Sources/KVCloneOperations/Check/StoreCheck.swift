@@ -26,7 +26,7 @@ struct StoreCheck {
     return run
   }
 
-  /// Checks the tables of another engine, whose pages are unknown.
+  /// Checks the tables of another engine, without knowledge of its pages.
   private func checkThroughEngine(_ options: CheckOptions) throws(StoreError) -> CheckReport {
     let run = run(options)
     var history: [StorageTable] = []

@@ -79,7 +79,7 @@ extension StoreChecker {
     try checkBytes(of: serial, run)
   }
 
-  /// Checks blobs of objects whose model is unreadable: whether all of their bytes exist, and match the digest.
+  /// Checks blobs of objects with an unreadable model: whether all of their bytes exist, and match the digest.
   borrowing func checkUnowned(_ run: CheckRun) throws(StoreError) {
     try session.forEachEntry(session.schema.tables.blobinfo) { (key, _) throws(StoreError) in
       guard let serial = try? NumberKey.blobSerial(copy key), serial > 0 else {

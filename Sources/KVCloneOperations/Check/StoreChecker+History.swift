@@ -92,7 +92,7 @@ extension StoreChecker {
     }
   }
 
-  /// Checks everything that is possible for objects whose model is unreadable: the checksums.
+  /// Checks everything that is possible for objects with an unreadable model: the checksums.
   borrowing func checkSums(_ run: CheckRun) throws(StoreError) {
     try run.reading("the blobs") { () throws(StoreError) in try checkUnowned(run) }
     let fixed: [TableCode] = [.links, .indexes] + (run.options.readData ? [.blobs] : [])

@@ -179,7 +179,8 @@ struct IndexWalk {
   /// By hash of the values: the first object with them. All entries with complete keys share one.
   private var objects: [Int: ObjectID] = [:]
 
-  /// An object of the same run with (as far as hashes tell) equal values; records `id` if there is none.
+  /// An object of the same run with (as far as hashes show) equal values; if none has them, records `id` and returns
+  /// nil.
   mutating func earlier(_ builder: IndexKeyBuilder, _ values: [AttributeValue?], _ id: ObjectID) -> ObjectID? {
     if bytes != builder.bytes {
       bytes = builder.bytes

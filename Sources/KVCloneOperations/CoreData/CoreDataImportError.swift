@@ -85,7 +85,7 @@ public struct CoreDataImportError: KVCloneError, Hashable {
   public let property: String?
   /// The affected object, as `Entity/Z_PK`.
   public let object: String?
-  /// What failed, and the remedy.
+  /// The failure and its remedy.
   public let message: String
 
   init(

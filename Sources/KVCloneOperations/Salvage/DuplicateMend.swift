@@ -12,7 +12,7 @@ struct DuplicateMend: ~Copyable, SessionOwner {
 
   consuming func finish() -> Session { session }
 
-  /// Removes values from objects whose duplicates have precedence. Returns the number of these objects.
+  /// Removes values from objects with duplicates that have precedence. Returns the number of these objects.
   mutating func resolve(_ run: SalvageRun) throws(StoreError) -> Int {
     let losers = try duplicates(run)
     for (id, constraint) in losers { try giveUp(id, constraint, run) }

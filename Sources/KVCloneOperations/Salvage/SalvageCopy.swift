@@ -31,7 +31,7 @@ struct SalvageCopy {
 
   /// Searches for unreferenced entries of these tables.
   ///
-  /// - Parameter includingFree: whether free pages, whose entries are outdated, are included.
+  /// - Parameter includingFree: whether free pages are included; their entries are outdated.
   func findHidden(
     _ wanted: Set<TableCode>, includingFree: Bool,
     _ take: (TableCode, PageSalvage.Entry) throws(StoreError) -> Void

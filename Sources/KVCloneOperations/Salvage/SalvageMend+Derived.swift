@@ -80,7 +80,7 @@ extension SalvageMend {
     try session.commitStorage()
   }
 
-  /// The greatest numeric key up to `end`; 0 if there is none.
+  /// The greatest numeric key up to `end`; 0 if none exists.
   private static func lastNumber(
     _ session: borrowing Session, _ table: StorageTable, _ end: ShortKey
   ) throws(StoreError) -> UInt64 {

@@ -86,7 +86,7 @@ struct SalvageObjects {
   }
 
   /// Tables with missing objects though nothing of them appears lost: a branch may lead to a page of another table, or
-  /// of the free list, whose keys fit its range; the right page is then unreferenced.
+  /// of the free list, with keys that fit its range; the right page is then unreferenced.
   private func misledTables() throws(StoreError) -> Set<TableCode> {
     var codes: Set<TableCode> = []
     if copied.source.pages.map.findings.isEmpty { return codes }

@@ -38,6 +38,6 @@ struct SalvageRanges {
 }
 
 extension LostRange {
-  /// Whether it is a single key, of a value whose overflow pages are lost.
+  /// Whether it is a single key, of a value that has lost its overflow pages.
   var isOneKey: Bool { high == low + [0] }
 }

@@ -11,7 +11,7 @@ enum SalvageState {
     let root: PageRoot
   }
 
-  /// The number of newest states whose pages are walked.
+  /// The number of newest states to walk the pages of.
   private static let triedCount = 8
 
   /// Returns the state of the newer meta page. A corrupted meta page may have been that of a newer commit with complete
@@ -112,14 +112,14 @@ enum SalvageState {
       if let commit, found <= commit { continue }
       newer.append(Candidate(commit: found, root: root))
     }
-    // A list with branches before a leaf of the same commit, which was part of such a list.
+    // A list with branches before a leaf of the same commit, which was part of a list with branches.
     newer.sort { ($0.commit, $0.root.depth) > ($1.commit, $1.root.depth) }
     return (newer, roots.isEmpty)
   }
 
   private struct Trace: Error {}
 
-  /// Evidence of a later commit without a list of tables; nil if there is none. A completely overwritten commit leaves
+  /// Evidence of a later commit without a list of tables; nil if none is found. A completely overwritten commit leaves
   /// no evidence.
   private static func sign(
     of file: PageFile, _ known: PageSalvage, laterThan commit: UInt64, _ run: SalvageRun

@@ -19,7 +19,7 @@ final class SalvageWriter {
     backend = try engine.beginWrite(label: "salvage", timeout: .zero)
   }
 
-  /// Appends an entry whose key is above all others of its table.
+  /// Appends an entry with a key above all others of its table.
   func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
     throws(StoreError)
   {

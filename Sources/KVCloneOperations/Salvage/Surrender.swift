@@ -26,8 +26,8 @@ enum Surrender {
     return nil
   }
 
-  /// A source of a derived attribute in the object itself; nil if there is none, or if the source is the members of a
-  /// list: without them the value could be equal to others.
+  /// A source of a derived attribute in the object itself; nil if the object has none, or if the source is the members
+  /// of a list: without them the value could be equal to others.
   private static func source(
     of attribute: CompiledAttribute, _ session: borrowing Session, _ id: ObjectID, _ entity: CompiledEntity
   ) throws(StoreError) -> Surrender? {

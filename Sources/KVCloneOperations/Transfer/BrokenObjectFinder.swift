@@ -140,7 +140,7 @@ struct BrokenObjectFinder: ~Copyable, SessionOwner {
   /// Deletes objects regardless of their delete rules.
   ///
   /// - Parameter refreshes: whether to compute derived attributes.
-  /// - Returns: new objects that lost links to them, or whose derived attributes changed.
+  /// - Returns: new objects that lost links to them, or have derived attributes that changed.
   private mutating func remove(_ objects: ObjectSet, refreshes: Bool = true) throws(StoreError) -> ObjectSet {
     Self.add(objects, to: &found)
     session.changes.recent = ObjectSet()

@@ -22,7 +22,8 @@ public struct DumpOptions: Sendable {
   public var blobsPath: String = ""
   /// Receives the number of written objects, about every thousand objects.
   public var progress: (@Sendable (Int) -> Void)?
-  /// Called where a file for a blob begins, and with the number of bytes for each piece of it; what it throws ends the dump.
+  /// Called at the beginning of a file for a blob, and with the number of bytes of each chunk; an error that it throws
+  /// ends the dump.
   var onBlobFile: (@Sendable (_ isNew: Bool, _ byteCount: Int) throws -> Void)?
 
   /// Creates options that dump all objects, with blobs in the text.

@@ -8,7 +8,7 @@ enum ParsedLine {
   case object(ParsedObject)
   /// The error of an invalid line.
   case failure(TransferError)
-  /// What is wrong with the whole text, by its first line.
+  /// The error of the whole text, from its first line.
   case refusal(TransferError)
 }
 
@@ -21,7 +21,7 @@ struct ParsedObject {
   let serial: UInt64
   /// Values by attribute. An explicit null replaces the default.
   fileprivate(set) var values: [(attribute: String, value: AttributeValue?)] = []
-  /// Attributes whose bytes are in a file.
+  /// Attributes with bytes in a file.
   fileprivate(set) var files: [AttributeJSON.FileValue] = []
   fileprivate(set) var statements: [Statement] = []
   /// The error in the members, attributes or relationships: a load reports errors of the id before it.

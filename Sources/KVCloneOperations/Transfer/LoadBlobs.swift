@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneLMDB
 import KVCloneModel
 
-/// The blobs of files in a load: objects whose lines refer to the same file share its blob, like the dumped objects
+/// The blobs of files in a load: objects with lines that refer to the same file share its blob, like the dumped objects
 /// did.
 ///
 /// Files are identified by their numbers in a dump, `blobs/blob-12`, because memory may not suffice for all names. A
@@ -33,7 +33,7 @@ struct LoadBlobs {
     labels.isDefined(place) ? labels.ids[Int(place)].rawValue : nil
   }
 
-  /// Forgets the blobs of the batch's lines.
+  /// Discards the blobs of the batch's lines.
   func restartBatch() { labels.restartBatch() }
 
   /// Keeps the blobs of the batch's lines.

@@ -62,7 +62,7 @@ struct LoadLabels {
     for index in defined.indices { body(defined[index]) }
   }
 
-  /// Forgets what the ids of the batch's lines became. Their numbers and lines stay.
+  /// Discards the new ids of the batch's lines. Their numbers and lines stay.
   func restartBatch() {
     forEachDefined { ids[Int($0)] = LoadLabels.undefined }
     endBatch()
@@ -106,7 +106,7 @@ struct LoadLabels {
     return Int(truncatingIfNeeded: mixed ^ (mixed >> 33)) & (slots.count - 1)
   }
 
-  /// The number whose line became the object; a linear search, for errors only.
+  /// The number of the line that became the object; a linear search, for errors only.
   func number(of serial: UInt64, entity: UInt16) -> Int? {
     ids.indices.first { entities[$0] == entity && ids[$0].serial == serial }
   }

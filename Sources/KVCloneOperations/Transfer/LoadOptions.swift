@@ -14,17 +14,17 @@ public struct LoadOptions: Sendable {
   public var idLimit = 0
   /// Whether the load skips broken lines and reports them, instead of failing. The default is false.
   ///
-  /// - A line is skipped if it is not JSON, names an unknown entity or property, has a value of the wrong type, refers to
-  ///   a file that cannot be read, repeats an id, contradicts another line, or describes an object that violates a rule
-  ///   of the model, or with which an object that the store has would violate one.
+  /// - A line is skipped if it is not JSON, names an unknown entity or property, has a value of the wrong type, refers
+  ///   to a file that cannot be read, repeats an id, contradicts another line, or describes an object that violates a
+  ///   rule of the model, or with which an object that the store has would violate one.
   /// - A link to an object that does not exist, or to that of a skipped line, is left out. If the other object then
   ///   violates a rule, because a required relationship is empty, its line is skipped, too, and so on.
   /// - Of lines with the same id, the first one counts, even if it is skipped. Of lines with the same values under a
   ///   uniqueness constraint, the first one counts that is not skipped for another reason by then.
   ///
   /// The result is that of the same text without the skipped lines and links: they change no object that was in the
-  /// store. Errors that do not belong to a line fail the load: a wrong header, a line above 1 GiB, text in UTF-16, a full
-  /// disk, a limit of the store, a lifecycle hook.
+  /// store. Errors that do not belong to a line fail the load: a wrong header, a line above 1 GiB, text in UTF-16, a
+  /// full disk, a limit of the store, a lifecycle hook.
   ///
   /// The text is spooled first, also that of a regular file (``ObjectStore/load(_:from:)``). Lines that turn out to be
   /// broken after they were inserted roll back the transaction, and it is repeated without them. Other transactions may

@@ -120,7 +120,8 @@ package struct TransferFiles {
     throw storeFile(path)
   }
 
-  /// Rejects an output file that belongs to a store or is in a store's directory, or whose directory does not exist.
+  /// Rejects an output file that belongs to a store, is in a store's directory, or is in a directory that does not
+  /// exist.
   package static func requireWritable(_ path: String) throws {
     try refuseStoreFile(path)
     try storeErrors { () throws(LMDBError) in try OutputPath.requireFile(path) }

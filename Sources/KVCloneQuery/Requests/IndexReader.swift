@@ -84,8 +84,8 @@ enum IndexReader {
     return found.sorted()
   }
 
-  /// Returns the objects, by ascending id, of the entries whose keys begin with these bytes, or the first `enough` of
-  /// them; nil if there are more than a few.
+  /// Returns the objects, by ascending id, of the entries with keys that begin with these bytes, or the first `enough`
+  /// of them; nil if there are more than a few.
   static func fewEntries(beginningWith prefix: [UInt8], enough: Int, in session: borrowing Session) throws(StoreError)
     -> [ObjectID]?
   {

@@ -9,7 +9,7 @@ extension QueryCompiler {
     return try test(try term(comparison.left), try term(comparison.right), comparison)
   }
 
-  /// Compiles a comparison whose sides are compiled.
+  /// Compiles a comparison of two compiled sides.
   func test(
     _ left: QueryTerm, _ right: QueryTerm, _ comparison: QueryComparison
   ) throws(StoreError) -> QueryTest {

@@ -80,7 +80,7 @@ package struct RequestPlanner {
     return found.isEmpty || found.contains { $0.rootCode == entity.rootCode && $0.serial > most }
   }
 
-  /// The source with the fewest objects, other than all objects of the entity; nil if there is none.
+  /// The source with the fewest objects, other than all objects of the entity; nil if no other source exists.
   ///
   /// - Parameter tests: the condition of each part on one stored value.
   private func narrowest(

@@ -10,7 +10,8 @@ struct SortedResults {
 
   private let directions: [Bool]
   private let limit: Int?
-  /// Without a limit, in the order of insertion. With one, a heap whose first element is the last of the kept results.
+  /// Without a limit, in the order of insertion. With one, a heap with the last of the kept results as its first
+  /// element.
   private var entries: [Entry] = []
 
   init(_ directions: [Bool], limit: Int?) {

@@ -74,7 +74,7 @@ struct ColumnKey: Equatable {
 }
 
 extension QueryComparison.Operator {
-  /// The operator with exchanged sides; nil if there is none.
+  /// The operator with exchanged sides; nil if it has no counterpart.
   fileprivate var turned: Self? {
     switch self {
     case .equal: .equal

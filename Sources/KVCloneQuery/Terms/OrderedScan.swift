@@ -22,7 +22,7 @@ struct OrderedScan: Sendable {
         continue
       }
       guard place < columns.count, columns[place].isSortable, columns[place].isSorted(by: key) else { break }
-      // A long text is truncated in a key, and later columns then separate entries whose whole texts have yet to be
+      // A long text is truncated in a key, and later columns then separate entries before their whole texts are
       // compared.
       if columns[place].isText, place + 1 < columns.count { break }
       let isOpposite = sort.ascending != columns[place].isAscending

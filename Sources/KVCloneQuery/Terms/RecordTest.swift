@@ -17,8 +17,8 @@ struct RecordTest: Sendable {
     self.init(column, operation, constant, holdsForNil: operation == .notEqual)
   }
 
-  /// A test for objects whose attribute sorts after a value; `isBehindEqual`: including equal ones. If it does not
-  /// hold, an object may sort after the value nevertheless. Nil if records cannot decide.
+  /// A test for objects with an attribute that sorts after a value; `isBehindEqual`: including equal ones. If it does
+  /// not hold, an object may sort after the value nevertheless. Nil if records cannot decide.
   init?(behind value: QueryValue, _ order: CompiledRequest.Order, isBehindEqual: Bool) {
     guard order.options.isEmpty, let column = order.term.ownColumn else { return nil }
     if value.isNull {

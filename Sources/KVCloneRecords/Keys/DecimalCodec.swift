@@ -36,7 +36,7 @@ package enum DecimalCodec {
     return Parts(mantissa: mantissa, exponent: exponent, isNegative: value.isSignMinus)
   }
 
-  /// The parts of an integer, without a `Decimal`, whose digits are available only as text.
+  /// The parts of an integer, without a `Decimal`, which provides its digits only as text.
   static func parts(of value: Int64) -> Parts {
     var mantissa = value.magnitude
     var exponent = 0

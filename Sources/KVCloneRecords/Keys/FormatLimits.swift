@@ -12,7 +12,7 @@ package enum FormatLimits {
   /// *Format.*
   @inlinable package static var fetchIndexFormatVersion: UInt32 { 4 }
 
-  /// The format of stores with named snapshots, whose preimages every writer has to save: its own minimum for readers.
+  /// The format of stores with named snapshots: every writer has to save their preimages. Its own minimum for readers.
   /// *Format.*
   @inlinable package static var snapshotFormatVersion: UInt32 { 5 }
 

@@ -5,7 +5,7 @@
 #endif
 package import KVCloneModel
 
-/// Builds keys of the `indexes` table, whose byte order is the order of the values.
+/// Builds keys of the `indexes` table in the byte order of their values.
 ///
 /// index id u16 | per value: 0x00 for nil, or 0x01 and the value's bytes; all complemented where the index descends
 /// | object id u64. With fewer values than the index has, the bytes are a search prefix.

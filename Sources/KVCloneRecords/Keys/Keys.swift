@@ -176,7 +176,7 @@ package enum MetadataKey {
   package static let format = "format"
   package static let commitCounter = "commit"
   package static let epoch = "epoch"
-  /// The name of the youngest snapshot; absent if there is none.
+  /// The name of the youngest snapshot; absent without snapshots.
   package static let youngestSnapshot = "youngest-snapshot"
   package static let blobSerial = "blob-serial"
   /// The commit after which the history of changes is complete; absent if history is disabled.
@@ -223,7 +223,7 @@ package enum MetadataKey {
 
 /// Ranges of keys.
 package enum KeyRange {
-  /// The first key after all that begin with `prefix`; nil if there is none (only 0xFF bytes).
+  /// The first key after all that begin with `prefix`; nil if none exists (only 0xFF bytes).
   package static func end(ofPrefix prefix: [UInt8]) -> [UInt8]? {
     guard let last = prefix.lastIndex(where: { $0 != 0xFF }) else { return nil }
     var end = Array(prefix[...last])

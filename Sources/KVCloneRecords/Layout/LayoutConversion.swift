@@ -1,4 +1,4 @@
-/// The conversion of records between two layouts: copies the fields whose property has the same kind in both.
+/// The conversion of records between two layouts: copies the fields of properties that have the same kind in both.
 package struct LayoutConversion: Sendable {
   package let source: RecordLayout
   package let destination: RecordLayout

@@ -94,7 +94,7 @@ package struct RecordLayout: @unchecked Sendable {
     return first..<first + table.pointee.variableCount
   }
 
-  /// The length of a record whose values are all nil: header, bitmap and fixed slots.
+  /// The length of a record with nil in all values: header, bitmap and fixed slots.
   @inlinable
   package var fixedLength: Int { table.pointee.fixedLength }
 

@@ -31,7 +31,7 @@ package struct ObjectIDList: ~Escapable {
     return nil
   }
 
-  /// The first index whose id is not below `id`, in a list whose ids ascend.
+  /// The first index with an id not below `id`, in a list of ascending ids.
   @inlinable
   package func lowerBound(of id: ObjectID) -> Int {
     var low = 0

@@ -69,7 +69,7 @@ package struct FieldTest {
     return field.isWithin(base, length)
   }
 
-  /// Tests a record's bytes, whose variable ones start at an offset.
+  /// Tests a record's bytes; its variable ones start at an offset.
   @inline(__always)
   func holds(_ base: UnsafeRawPointer, _ variableStart: Int) -> Bool {
     if field.isNull(base) { return holdsForNil }

@@ -1,5 +1,5 @@
 extension RecordBuffer {
-  /// Copies a record whose layout has the same kinds of fields in the same order, under another layout's numbers: the
+  /// Copies a record of a layout with the same kinds of fields in the same order, under another layout's numbers: the
   /// first step of importing an object from another store. Ids in it are still the other store's.
   ///
   /// - Precondition: the two layouts have the same kinds in the same order.

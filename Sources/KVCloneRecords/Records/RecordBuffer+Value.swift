@@ -48,8 +48,8 @@ extension RecordBuffer {
     try setVariable(field, value.bytes)
   }
 
-  /// Replaces the content by the record of `layout` with every value of `view` whose property has the same kind in the
-  /// layout; all other fields are nil or empty. This converts a record of an older layout to the current one.
+  /// Replaces the content by the record of `layout` with every value of `view` of a property that has the same kind in
+  /// the layout; all other fields are nil or empty. This converts a record of an older layout to the current one.
   ///
   /// - Returns: the fields of `layout` without a value in `view`.
   package mutating func convert(

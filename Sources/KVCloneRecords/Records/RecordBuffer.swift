@@ -56,7 +56,7 @@ package struct RecordBuffer: ~Copyable {
     }
   }
 
-  /// Replaces the content by a record whose attributes are nil and whose lists are empty.
+  /// Replaces the content by a record with nil in all attributes and empty lists.
   @inlinable
   package mutating func reset(_ layout: RecordLayout) {
     let fixed = layout.table.pointee.fixedLength

@@ -37,7 +37,7 @@ package struct RecordPatch {
     return (base.number(at: RecordHeader.layout, UInt16.self), base.number(at: RecordHeader.entity, UInt16.self))
   }
 
-  /// The target of a to-one relationship whose slot is at `offset`.
+  /// The target of a to-one relationship with its slot at `offset`.
   @inlinable @inline(__always)
   package func toOne(at offset: Int) -> ObjectID? {
     let id = UnsafeRawPointer(base).number(at: offset, UInt64.self)

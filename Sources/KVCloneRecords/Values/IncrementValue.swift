@@ -23,7 +23,7 @@ package struct IncrementValue: ValueCodec, Hashable {
   package var sinceEpoch: UInt64
   package var sinceCommit: UInt64
   package var sinceCreated: Double
-  /// The first entry of `changes`: those before have been purged. The greatest number if there is none.
+  /// The first entry of `changes`: those before have been purged. The greatest number if there are no entries.
   package var firstChangeCommit: UInt64
   package var firstChangePart: UInt32
   /// Of all tables, ascending by code: what a restore has to end with.
@@ -85,7 +85,7 @@ package struct IncrementValue: ValueCodec, Hashable {
 }
 
 /// Keys in the table `deletions` of an incremental backup: table code u16 | the removed key. For `blobs` it is a serial
-/// alone, all of whose chunks are removed.
+/// alone: all of its chunks are removed.
 package enum DeletionKey {
   package static let prefixLength = 2
 

@@ -9,7 +9,7 @@ package import KVCloneModel
 /// source is of another store) | with flag 1: that store's UUID, 16 bytes.
 package struct ProvenanceValue: ValueCodec, Hashable {
   package var source: ObjectID
-  /// The commit whose state of the source was cloned.
+  /// The commit of the source's state that was cloned.
   package var commit: UInt64
   /// The number of the operation: the commit that made the clone.
   package var operation: UInt64

@@ -1,4 +1,4 @@
-/// A list of keys whose preimages a transaction has saved: the content of an epoch, without scanning all preimages.
+/// A list of keys that a transaction has saved preimages of: the content of an epoch, without scanning all preimages.
 ///
 /// bytes u64 | count u32 | (table code u16, length u16, key)*. *Bytes* is the size of these preimages: keys, values,
 /// and the blobs that only they keep.

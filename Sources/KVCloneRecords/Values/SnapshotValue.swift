@@ -128,9 +128,9 @@ extension ByteReader {
   }
 }
 
-/// The borrowed preimage of a key: checksum u64 | state u8 | the value as it was stored, its own checksum included.
+/// The borrowed preimage of a key: checksum u64 | state u8 | the stored value, its own checksum included.
 package struct PreimageView: ~Escapable {
-  /// Whether the key had a value, which has to be verified with the key's own seed.
+  /// Whether the key had a value, to be verified with the key's own seed.
   package let isPresent: Bool
   private let previous: RawSpan
 

@@ -16,7 +16,7 @@ struct CloneCall: Sendable {
     destination = store
   }
 
-  /// How fast clones of the destination have been written lately.
+  /// The recent write rate of clones of the destination.
   private var pace: ClonePace { destination.schema.attachments.value(of: ClonePace.self) }
 
   // MARK: Cloning
@@ -150,12 +150,12 @@ struct CloneCall: Sendable {
   /// Less than this, freed or needed, is not worth a commit.
   private static let worthReusing: UInt64 = 1 << 20
 
-  /// Lets a large write use the pages that the last commit freed, which LMDB gives to the next commit but one: a small
-  /// commit comes between them. Otherwise a clone right after the delete of another one would make the file grow by its
-  /// whole size.
+  /// Makes the pages that the last commit freed usable for a large write. LMDB gives them to the next commit but one,
+  /// so this makes a small commit in between. Otherwise a clone right after the delete of another one would make the
+  /// file grow by its whole size.
   ///
-  /// - Parameter byteCount: what the write will take at least.
-  /// - Returns: how many commits were made.
+  /// - Parameter byteCount: the minimum size of the write.
+  /// - Returns: the number of commits made.
   private func makeFreedPagesUsable(for byteCount: UInt64, dryRun reasons: PlanReasons?) throws -> UInt64 {
     guard reasons == nil, byteCount >= Self.worthReusing, let space = destination.engine.space,
       try space.lastFreedByteCount() >= Self.worthReusing

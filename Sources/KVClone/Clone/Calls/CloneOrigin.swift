@@ -60,7 +60,7 @@ enum CloneOrigin: Sendable {
 
   /// Begins to read the sources; nil if they are read in the transaction that writes.
   ///
-  /// A snapshot is read with the store's current model, whose rules apply.
+  /// A snapshot is read with the store's current model and its rules.
   func beginReading() throws(StoreError) -> CloneReader? {
     switch self {
     case .transaction: nil

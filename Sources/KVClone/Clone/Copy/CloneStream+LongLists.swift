@@ -83,7 +83,7 @@ extension CloneStream {
     }
   }
 
-  /// Copies the directory of a list whose chunks have the labels of the source's.
+  /// Copies the directory of a list with the same chunk labels as the source.
   private func copyDirectory(_ source: ListAddress, _ list: ListAddress) throws(StoreError) {
     var position: UInt64? = 0
     while let from = position {

@@ -12,7 +12,7 @@ struct OrderedList: Hashable {
 struct OrderedGain {
   var count = 0
   let first: ObjectID
-  /// The lists of the source whose members' clones the list gains; several may correspond to one in another store.
+  /// The source's lists with the members that are cloned into the list; several may correspond to one in another store.
   var origins: [OrderedList]
 }
 
@@ -86,7 +86,7 @@ extension CloneStream {
     ordered.removeAll()
   }
 
-  /// The members of a source's list whose clones link to its owner, or to the corresponding object.
+  /// The members of a source's list with clones that link to its owner, or to the corresponding object.
   private static func sources(of list: OrderedList, _ context: CloneContext, _ source: borrowing Session)
     throws(StoreError) -> [ObjectID]
   {

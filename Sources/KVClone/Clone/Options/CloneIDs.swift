@@ -112,7 +112,7 @@ final class CloneIDs: @unchecked Sendable {
     nothing.prefixes.deallocate()
   }
 
-  /// Selects the copy whose ids are returned.
+  /// Selects the copy for which ids are returned.
   func select(copy: Int) {
     self.copy = copy
     for code in 0..<rootCount { roots[code].base = roots[code].first + UInt64(copy) * roots[code].count }

@@ -8,7 +8,7 @@ public import KVCloneModel
 
 /// Options of a deep clone, beyond the clone rules of the model.
 public struct CloneOptions: Sendable {
-  /// Where a link that is not followed leads when its target is cloned too.
+  /// The target of a link that is not followed when its target is cloned too.
   public enum References: Sendable {
     /// The clone links to the clone of the target (R9).
     case remap
@@ -16,7 +16,7 @@ public struct CloneOptions: Sendable {
     case keepOriginal
   }
 
-  /// How a clone stores blobs: binary values above the inline size.
+  /// The storage of a clone's blobs: binary values above the inline size.
   public enum Blobs: Sendable {
     /// The clone references the same bytes. The last delete of a referrer frees them (R25).
     case share
@@ -35,7 +35,7 @@ public struct CloneOptions: Sendable {
   public var rules: [String: CloneRule] = [:]
   /// The names of the userInfo keys that hold the clone rules of the model (R28).
   public var userInfoKeys = CloneUserInfoKeys.standard
-  /// Where links that are not followed lead when their target is cloned too. The default is `remap`.
+  /// The target of links that are not followed when their target is cloned too. The default is `remap`.
   public var references = References.remap
   /// Whether clones share blobs with their sources or copy them. The default is `share`.
   public var blobs = Blobs.share
@@ -58,7 +58,7 @@ public struct CloneOptions: Sendable {
   public var idempotencyExpiresAt: Date?
   /// Whether each clone records its source, which `provenance(of:)` returns (R33). The default is false.
   public var recordsProvenance = false
-  /// How links to objects outside the clone are resolved in a clone into another store (R35). The default is `match`.
+  /// The resolution of links to objects outside the clone, in a clone into another store (R35). The default is `match`.
   public var outsideObjects = OutsideObjects.match
   /// Decides about single edges: called for every edge that the rules do not exclude, while the plan is created (R30).
   ///
@@ -84,7 +84,7 @@ public struct CloneOptions: Sendable {
   /// The maximum number of objects in a small clone, which takes a path of its own; tests force either path.
   var smallLimit = CloneSet.smallLimit
 
-  /// How a link to an object that is not cloned is resolved in a clone into another store (R35).
+  /// The resolution of a link to an object that is not cloned, in a clone into another store (R35).
   public enum OutsideObjects: Sendable {
     /// Links to the object with the same values under a uniqueness constraint. If no object matches, the clone fails.
     case match

@@ -33,7 +33,8 @@ final class CloneBridge {
   /// The location of objects that are not cloned, for messages.
   var elsewhere: String { isWithinStore ? "" : " of the other store" }
 
-  /// The root entity whose serials clones of a root entity's objects get; nil if the destination lacks the name.
+  /// The root entity that provides the serials for clones of a root entity's objects; nil if the destination lacks the
+  /// name.
   func rootCode(of rootCode: UInt16) -> UInt16? {
     source.entity(code: rootCode).flatMap { destination.entitiesByName[$0.name] }?.rootCode
   }
@@ -42,7 +43,7 @@ final class CloneBridge {
 /// A concrete entity of the source, and its counterpart in the destination.
 final class EntityBridge {
   let source: CompiledEntity
-  /// The entity of the same name; the source's own if there is none, which `errors` reports.
+  /// The entity of the same name; the source's own if the destination has none, which `errors` reports.
   let destination: CompiledEntity
   /// Why objects of the entity cannot be cloned.
   let errors: [CloneError]
@@ -139,7 +140,7 @@ struct LayoutBridge {
 
   /// The number of bytes by which a record is longer than its source.
   ///
-  /// - Parameter replaced: codes of attributes whose values are not the source's.
+  /// - Parameter replaced: codes of attributes with values other than the source's.
   func addedByteCount(to view: borrowing RecordView, replaced: Set<UInt16>) -> Int {
     var count = addedByteCount
     for field in leftOut where !replaced.contains(view.layout[field].propertyCode) {

@@ -161,7 +161,7 @@ extension CloneContext {
     }
   }
 
-  /// `now()`: for clones, and for objects whose lists gain clones.
+  /// `now()`: for clones, and for objects with lists that gain clones.
   private func time(_ derivation: Derivation, _ object: FutureValues.Object, _ session: borrowing Session) throws
     -> AttributeValue?
   {

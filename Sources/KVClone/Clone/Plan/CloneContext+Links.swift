@@ -28,7 +28,7 @@ extension CloneContext {
     }
   }
 
-  /// The mode of one link of a relationship whose mode is dynamic.
+  /// The mode of one link of a relationship with a dynamic mode.
   private func mode(
     _ step: CloneRuleBook.RelationshipPlan, _ id: ObjectID, _ target: ObjectID, _ source: borrowing Session
   ) throws(StoreError) -> CloneRuleBook.LinkMode {

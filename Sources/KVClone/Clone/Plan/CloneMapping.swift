@@ -14,7 +14,7 @@ struct CloneMapping {
   /// The clone's field for a field of the source's current layout; nil if it is not copied.
   func field(_ field: Int) -> Int? { bridge == nil ? field : bridge?.fields[field] }
 
-  /// The index of the source's attribute whose value an attribute of the clone has; nil if there is none.
+  /// The index of the source's attribute that provides the value of a clone's attribute; nil if none does.
   func attribute(_ index: Int) -> Int? { bridge == nil ? index : bridge?.attributes[index] }
 
   /// The clone's relationship for a relationship of the source.

@@ -8,7 +8,7 @@ struct CloneMark {
   /// The roots, each once, in the caller's order.
   var roots: [ObjectID] = []
   var rootSet: Set<ObjectID> = []
-  /// The discovery parents of children whose attributes follow a parent.
+  /// The discovery parents of children with attributes that follow a parent.
   var parents = DiscoveryParents()
   var count = 0
   /// The answers of the caller's hook that differ from the rules (R30).

@@ -156,7 +156,7 @@ extension ClonePlanner {
     -> Bool
   {
     guard let mine = plan.entity.constraints.first(where: { $0.name == constraint.name }) else { return false }
-    // One index in the destination may be several in the source, whose values are unique only within each.
+    // One index in the destination may be several in the source, and values are unique only within each of these.
     return bridge.destination.entities.allSatisfy { other in
       guard let columns = other.constraints.first(where: { $0.indexID == constraint.indexID })?.columns,
         let entity = bridge.source.entitiesByName[other.name], !entity.isAbstract

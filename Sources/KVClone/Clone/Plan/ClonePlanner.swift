@@ -20,7 +20,7 @@ struct ClonePlanner {
   private let isExhaustive: Bool
   private var reported: Set<UInt16> = []
   var patterns = TextPatterns()
-  /// Constraints whose values can be equal on two clones: not all columns are copied, or lead to clones.
+  /// Constraints that two clones can violate with equal values: not all columns are copied, or lead to clones.
   let comparedConstraints: Set<UInt16>
   /// By the destination's constraint and the source's entity: whether clones differ because their sources do.
   var distinct: [DistinctKey: Bool] = [:]
@@ -86,7 +86,7 @@ struct ClonePlanner {
     if context.bridge != nil { try context.cancellation.check(.check, 0, of: context.objectCount) }
     try checkObjects(source, destination)
     if !isFull, values.needsSecondRound() {
-      // A second pass for the few with equal hashes, whose values may differ.
+      // A second pass for the few with equal hashes: their values may differ.
       let counted = tally
       reset()
       try checkObjects(source, destination)

@@ -28,8 +28,8 @@ struct CloneRoom {
 
   /// Whether only writing shows if so many bytes more fit.
   ///
-  /// At most every page of the trees is written again, and once more for preimages, and new pages are at least a third
-  /// full. What fits even then needs no further check.
+  /// At most every page of the trees is written again, and a second time for preimages, and new pages are at least a
+  /// third full. What fits even then needs no further check.
   func isNearLimit(adding byteCount: UInt64) -> Bool {
     let growth = byteCount.saturatingMultiply(3).saturatingAdd(fileBytes.saturatingMultiply(2)).saturatingAdd(1 << 20)
     if facts.freeDiskBytes != .max, growth > facts.freeDiskBytes { return true }

@@ -9,7 +9,7 @@ struct CloneValueTable {
   private var hashes: [UInt64] = []
   /// Hashes that several clones have; nil in the first round.
   private var suspects: Set<UInt64>?
-  /// The values with these hashes, and the source whose clone has them.
+  /// The values with these hashes, and the source of the clone that has them.
   private var taken: [Key: ObjectID] = [:]
 
   private struct Key: Hashable {
@@ -25,7 +25,7 @@ struct CloneValueTable {
   /// The number of stored values.
   var count: Int { taken.count }
 
-  /// Adds the values of `id`'s clone; returns the source whose clone has equal ones, as far as the second round knows.
+  /// Adds the values of `id`'s clone; returns the source of a clone with equal values, as far as the second pass knows.
   mutating func note(_ index: UInt16, _ builder: IndexKeyBuilder, _ values: [AttributeValue?], _ id: ObjectID)
     -> ObjectID?
   {

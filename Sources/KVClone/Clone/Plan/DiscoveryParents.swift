@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The objects that sources were discovered from, for sources whose attributes follow a parent (R17).
+/// The objects that sources were discovered from, for sources with attributes that follow a parent (R17).
 ///
 /// If the relationship has a to-one inverse, the child itself references its parent, and one bit marks the discovery
 /// (R26). Otherwise, the parent is stored: 16 bytes a child.

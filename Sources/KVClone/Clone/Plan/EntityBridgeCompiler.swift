@@ -117,8 +117,8 @@ struct EntityBridgeCompiler {
     }
   }
 
-  /// Maps the hidden referrer lists of this entity. A list whose relationship the other model lacks is rejected with
-  /// that relationship.
+  /// Maps the hidden referrer lists of this entity. A list of a relationship that the other model lacks is rejected
+  /// with that relationship.
   private mutating func mapReferrers() {
     for entity in sourceSchema.entities {
       for relationship in entity.relationships

@@ -68,7 +68,7 @@ final class ClonePrograms: @unchecked Sendable {
     indexes.deallocate()
   }
 
-  /// The program for records of this entity and layout; nil if they take the general path, or there is none.
+  /// The program for records of this entity and layout; nil if they take the general path.
   @inline(__always)
   func direct(entity: UInt16, layout: UInt16) -> UnsafePointer<CloneProgram>? {
     guard Int(entity) < indexes.count, let base = programs.baseAddress else { return nil }

@@ -73,7 +73,7 @@ final class CloneRuleBook: @unchecked Sendable {
     let rules: [AttributeCloneRule]
     /// Errors that occur with any object of the entity in the clone set.
     let errors: [CloneError]
-    /// The indexes of attributes whose rules an object can violate.
+    /// The indexes of attributes with rules that an object can violate.
     let checkedAttributes: [Int]
     /// The codes of attributes that are not copied.
     let replacedCodes: Set<UInt16>
@@ -82,7 +82,7 @@ final class CloneRuleBook: @unchecked Sendable {
     /// Whether a composite attribute follows the parent's as a whole, and may be nil as a whole: the commit validates
     /// the result.
     let isValidatedAtCommit: Bool
-    /// The indexes of attributes whose values on clones have to be checked against the model's bounds and patterns.
+    /// The indexes of attributes that have to be checked on clones against the model's bounds and patterns.
     let validatedAttributes: [Int]
 
     init(
@@ -325,7 +325,7 @@ final class CloneRuleBook: @unchecked Sendable {
     // then kept, as `stop` requires.
     let ends = Set([decision.disposition, rootDecision.disposition])
     if mode == .follow, ends != [.follow] { mode = ends == [.stop] ? .stop : .dynamic }
-    // An excluded end with a target outside makes no link; a stopped one whose partner excludes it does.
+    // An excluded end with a target outside makes no link; a stopped end that its partner excludes does.
     if mode == .drop, ends != [.exclude] { mode = .dynamic }
     // A hook may return any answer for an edge (R30); it is not called for excluded ones.
     let hasHook = options.willClone != nil

@@ -33,7 +33,7 @@ package struct HistoryRecorder {
   /// Objects of one root entity.
   fileprivate struct Updates {
     var objects = SerialSet()
-    /// By property code, ascending: the objects whose property changed.
+    /// The objects that changed, by the code of the changed property, ascending.
     var properties: [(code: UInt16, objects: SerialSet)] = []
   }
 

@@ -64,7 +64,7 @@ package struct ListAddress: Hashable, Sendable {
       object: owner.description)
   }
 
-  /// The error for chunks whose members do not match the count in the list's head.
+  /// The error for chunks with another number of members than the count in the list's head.
   package func wrongCount(_ count: Int, head: Int) -> StoreError {
     corrupted("It has \(count) members, and its head has the count \(head).")
   }

@@ -12,7 +12,7 @@ package struct PendingChanges {
   package var inserted = ObjectSet()
   /// Changed objects that existed before.
   package var updated = ObjectSet()
-  /// Objects whose derived attributes the commit must compute.
+  /// Objects with derived attributes that the commit must compute.
   package var derived = PendingDerivations()
   /// The value of `now()` in this transaction, once it was used; otherwise the time of the commit is used.
   package var now: Date?

@@ -1,7 +1,7 @@
 package import KVCloneModel
 import KVCloneRecords
 
-/// The objects whose derived attributes may be outdated: a bit per object, derivation and hop.
+/// The objects with derived attributes that may be outdated: a bit per object, derivation and hop.
 ///
 /// Changes behind a derivation's relationships are recorded at the changed object. The commit follows the path back
 /// from them once, however often they have changed.

@@ -177,7 +177,7 @@ public struct Session: ~Copyable {
     try storage.put(table, key.bytes, record.bytes)
   }
 
-  /// Seals the record in `scratch` and appends it as that of a new object, whose id is the highest of its table.
+  /// Seals the record in `scratch` and appends it as that of a new object, with the highest id of its table.
   package mutating func append(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
     scratch.seal(commit: commit, seed: ValueEnvelope.seed(object: id))
     try Self.append(&storage, entity.table, id, scratch)
@@ -191,7 +191,7 @@ public struct Session: ~Copyable {
   }
 }
 
-/// The lifecycle hooks of a transaction, whose type only their callers know.
+/// The lifecycle hooks of a transaction; only their callers know the type.
 package protocol SessionHooks: AnyObject, Sendable {}
 
 /// Blobs of one object in attributes that its entity no longer has.

@@ -73,7 +73,7 @@ extension StoreLimits {
     session.changes.limitUse.objectRoom -= Int(count)
   }
 
-  /// Returns the error that prevents a clone of this many objects; nil if there is none.
+  /// Returns the error that prevents a clone of this many objects; nil if the limits allow it.
   package static func error(addingClones count: Int, in session: borrowing Session) throws(StoreError) -> CloneError? {
     guard let limits = session.limits, let limit = limits.objectCount else { return nil }
     let (sum, overflow) = try objectCount(in: session).addingReportingOverflow(count)

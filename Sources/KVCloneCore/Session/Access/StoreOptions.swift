@@ -18,7 +18,7 @@ public struct StoreOptions: Sendable {
   /// The size of the dirty pages that a write transaction keeps in memory before LMDB spills them to the file, in
   /// bytes. The default is 16 MiB.
   public var spillBudget = 16 << 20
-  /// How commits of this process become durable. The default is ``JournalMode/copyOnWrite``.
+  /// The way in which commits of this process become durable. The default is ``JournalMode/copyOnWrite``.
   ///
   /// With ``JournalMode/writeAheadLog``, small commits take about a third of the time; see <doc:WriteAheadLog>. Each
   /// process chooses for its own commits.
@@ -26,7 +26,7 @@ public struct StoreOptions: Sendable {
   /// The size of the write-ahead log at which a checkpoint starts, in bytes. The minimum is about one million; the
   /// default is 64 MiB.
   public var walSizeLimit = 64 << 20
-  /// How many asynchronous writes share one durable commit. Their callers do not wait longer for it.
+  /// The number of asynchronous writes that share one durable commit. Their callers do not wait longer for it.
   public var groupCommit = GroupCommitOptions()
   /// The number of reader slots: the maximum number of open read transactions in all processes together. The default is
   /// 126.
