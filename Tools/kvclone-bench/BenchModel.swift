@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import KVCloneDemo
 
-/// What `bench` measures with: a library of albums with photos, and tags that photos share.
+/// The content of the stores that `bench` measures with: a library of albums with photos, and tags that photos share.
 package struct BenchModel {
   static let tagCount = 24
   static let shelfCount = 100
@@ -34,7 +34,7 @@ package struct BenchModel {
     }
   }
 
-  /// How many objects there are of each kind, for so many in all.
+  /// The number of objects of each kind, for a total number.
   package static func counts(of objects: Int) -> (albums: Int, photos: Int) {
     let rest = objects - 1 - tagCount
     let albums = max(1, (rest + photosInAlbum) / (photosInAlbum + 1))

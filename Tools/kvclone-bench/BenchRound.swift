@@ -3,11 +3,12 @@ package import KVClone
 import KVCloneOperations
 import KVCloneDemo
 
-/// One round: a new store, and each step once. What a step answers is checked, so that nothing is measured that was not done.
+/// One round: a new store, and each step once. The results of the steps are checked, so that only completed work is
+/// measured.
 package struct BenchRound {
   package struct Result {
     package var seconds: [BenchStep: Double] = [:]
-    /// How many of the step's units were done.
+    /// The number of the step's units that were done.
     package var counts: [BenchStep: Int] = [:]
     package var fileBytes: UInt64 = 0
   }
@@ -71,7 +72,7 @@ package struct BenchRound {
     if count == 0 { return }
     var random = SeededGenerator(seed: settings.seed ^ 0xB17E5)
     var bytes = [UInt8](repeating: 0, count: size)
-    // A repeated piece of noise: nothing between the program and the disk gains from its likeness.
+    // Repeated noise: no layer between the program and the disk profits from the repetition.
     let noise = (0..<min(size, 4096)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
     for place in 0..<size { bytes[place] = noise[place % noise.count] ^ UInt8(truncatingIfNeeded: place >> 12) }
     let image = Data(bytes)
@@ -168,7 +169,7 @@ package struct BenchRound {
 }
 
 extension Cancellation {
-  /// Throws once an interrupt came.
+  /// Throws after an interrupt.
   fileprivate func check() throws {
     if isCancelled { throw CancellationError() }
   }

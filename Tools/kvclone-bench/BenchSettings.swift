@@ -14,8 +14,8 @@ package struct BenchSettings {
     self.rounds = rounds
   }
 
-  /// About what the store takes while a round runs: records and links, the clone's too, the images once, and what commits
-  /// need meanwhile. Rather too much than too little.
+  /// An estimate of the store's size during a round, rather too high than too low: records and links, the clone's too,
+  /// the images once, and the pages that commits need.
   package var neededBytes: Double {
     Double(objects) * 2 * 500 + Double(images) * (Double(imageBytes) + 8192) + 64e6
   }

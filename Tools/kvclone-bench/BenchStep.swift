@@ -1,8 +1,8 @@
-/// One thing that `bench` measures.
+/// A step that `bench` measures.
 package enum BenchStep: String, CaseIterable {
   case insert, images, read, query, scan, clone, delete, commits, snapshot
 
-  /// What a row of the table calls it.
+  /// The title of the step's row in the table.
   package var title: String {
     switch self {
     case .insert: "insert, one transaction"
@@ -17,7 +17,7 @@ package enum BenchStep: String, CaseIterable {
     }
   }
 
-  /// What is counted.
+  /// The unit of the step's counts.
   package var unit: String {
     switch self {
     case .images: "bytes"

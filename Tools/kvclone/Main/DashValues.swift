@@ -26,8 +26,9 @@ struct DashValues {
     }
   }
 
-  /// Rewrites the command line to a form that the parser accepts: options with such a value as `--name=value`, and
-  /// positional values behind `--`. Nil if there is no such value, or if a word looks like an option and is not one.
+  /// Rewrites the command line to a form that the parser accepts: options with a value that begins with a dash as
+  /// `--name=value`, and positional values behind `--`. Nil if no value begins with a dash, or if a word looks like an
+  /// option and is not one.
   static func rewritten(_ arguments: [String]) -> [String]? {
     let description = try? JSONSerialization.jsonObject(with: Data(KVCloneTool._dumpHelp().utf8)) as? [String: Any]
     guard let root = description?["command"] as? [String: Any] else { return nil }

@@ -1,7 +1,7 @@
 import ArgumentParser
 
 extension CommandConfiguration {
-  /// Creates a configuration whose help ends with examples.
+  /// Creates a configuration with examples at the end of its help.
   ///
   /// - Parameter examples: whole command lines.
   init(

@@ -23,7 +23,7 @@ struct ClonePlanText {
   private struct Task {
     let text: String
     let rule: String
-    /// The entity whose properties follow.
+    /// The entity of the properties that follow.
     var entity: String?
     var isRoot = false
     var children: [Task] = []

@@ -14,7 +14,7 @@ struct RowWriter {
   private static let minimumWidth = 6
 
   private let output: Output
-  /// The terminal's width; nil for other outputs, whose rows have any length.
+  /// The terminal's width; nil for other outputs: their rows have any length.
   private let room = Terminal.width(ofDescriptor: 1)
   /// Rows that wait for the widths to be determined; nil after that, and for CSV.
   private var waiting: [[String?]]?

@@ -123,7 +123,7 @@ struct LoadCommand: ToolCommand {
   }
 }
 
-/// What committed batches have skipped.
+/// The lines that committed batches have skipped.
 private final class CommittedSkips: Sendable {
   private let latest = Mutex<LoadSkips?>(nil)
 
