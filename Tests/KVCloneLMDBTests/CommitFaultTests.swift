@@ -3,7 +3,8 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Rule 9: what a failed commit leaves. Nothing is assumed: every outcome is found out, and the store goes on.
+/// Rule 9: the state after a failed commit. The environment determines every outcome instead of assuming it, and the
+/// store remains usable.
 @Suite struct CommitFaultTests {
   let store: TemporaryStore
 
@@ -18,7 +19,7 @@ import Testing
     try writer.commit()
   }
 
-  /// Puts a descriptor that cannot be written in place of the one that LMDB writes meta pages with.
+  /// Replaces the descriptor that LMDB writes meta pages with by one that cannot be written.
   private func breakMetaWrites() throws {
     for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
       guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name),
@@ -43,7 +44,7 @@ import Testing
     let before = try environment.info().commitNumber
     try breakMetaWrites()
     #expect(throws: LMDBError.commitFailed(outcome: .notCommitted, errno: EBADF)) { try put(environment, "y") }
-    // It was reopened at once: nobody else was in it.
+    // It was reopened at once, because no other transaction was open.
     #expect(try environment.info().commitNumber == before)
     #expect(try environment.beginRead().keys(tables.0) == ["x"])
     #expect(try environment.table(named: "b") == tables.1)
@@ -87,7 +88,7 @@ import Testing
 
   // MARK: With a shim in front of the C library
 
-  /// Compiles the shim once; nil where there is no compiler.
+  /// Compiles the shim once; nil without a compiler.
   static let shim: String? = {
     let path = NSTemporaryDirectory() + "/kvclone-fault-\(getpid()).so"
     let source = path + ".c"
@@ -98,7 +99,7 @@ import Testing
     return isBuilt ? path : nil
   }()
 
-  /// The fault, what the commit then says, and what is found afterwards: 1 is the old state, 4 the new one.
+  /// The fault, the result of the commit, and the content afterwards: 1 is the old state, 4 the new one.
   static let faults: [(Int, String, [String])] = [
     (1, "error io 5", ["count 1"]), (2, "error diskFull", ["count 1"]), (3, "error io 5", ["count 1"]),
     (4, "error commitFailed notCommitted", ["count 1"]), (5, "error commitFailed notCommitted", ["count 1"]),
@@ -122,11 +123,11 @@ import Testing
   }
 
   /// 1 fdatasync fails; 2 data pages: ENOSPC; 3 a short write; 4 the meta page is not written; 5 it is written, and the
-  /// write fails; 6 as 5, and it cannot be overwritten; 7 as 5, and LMDB cannot take it back, though we can; 8 as 7,
-  /// and we can only after the reopening; 9 as 4, and nothing can be synced after that; 10 the next sync after a commit
-  /// log's head (360 bytes) was written fails; 11 the length of a commit log is refused; 12 a commit log cannot be
-  /// read. Meta pages are written in 120 bytes, our repairs in 8, other pages in multiples of 4096 (mdb.c 0.9.24 to
-  /// 0.9.36).
+  /// write fails; 6 as 5, and the page cannot be overwritten; 7 as 5, and LMDB cannot restore it, though the library
+  /// can; 8 as 7, and the library can only after the reopening; 9 as 4, and nothing can be synced after that; 10 the
+  /// next sync after a commit log's head (360 bytes) was written fails; 11 the length of a commit log cannot be read;
+  /// 12 a commit log cannot be read. Meta pages are written in 120 bytes, the library's repairs in 8, other pages in
+  /// multiples of 4096 (mdb.c 0.9.24 to 0.9.36).
   private static let shimSource = """
     #define _GNU_SOURCE
     #include <dlfcn.h>

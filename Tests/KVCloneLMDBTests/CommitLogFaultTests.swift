@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// What is synced when, and what failed calls leave: by shims in front of a second process's C library.
+/// The order of syncs, and the state after failed calls: by shims in front of a second process's C library.
 @Suite struct CommitLogFaultTests {
   let store: TemporaryStore
 
@@ -20,8 +20,8 @@ import Testing
 
   // MARK: Faults
 
-  /// The faults are those of `CommitFaultTests`. What the commit says of itself must be so, though the process is killed
-  /// afterwards: 2 is the old state, 4 the new one.
+  /// The faults are those of `CommitFaultTests`. The outcome that the commit reports must be right, even if the process
+  /// is killed afterwards: 2 is the old state, 4 the new one.
   @Test(.enabled(if: CommitFaultTests.shim != nil, "needs a C compiler (cc)"), arguments: 0...9)
   func whatAFailedCommitSaysIsSo(fault: Int) throws {
     let peer = try Peer(
@@ -56,7 +56,7 @@ import Testing
     #expect(try count(store.open()) == 6)
   }
 
-  /// Neither the log nor the file can be synced: nothing is written until the store was closed.
+  /// Neither the log nor the file can be synced: nothing is written until the store is closed.
   @Test(.enabled(if: CommitFaultTests.shim != nil, "needs a C compiler (cc)"))
   func whereNothingCanBeSyncedNothingIsWrittenAnyMore() throws {
     let peer = try Peer(
@@ -69,7 +69,7 @@ import Testing
     #expect(lines[7] == "count 4" && lines[8...] == ["ok", "ok", "ok", "count 6"])
   }
 
-  /// A length that cannot be had is not 0: the log would be begun anew over the records that it has.
+  /// A length that cannot be read is not 0: the log would be restarted over its records.
   @Test(.enabled(if: CommitFaultTests.shim != nil, "needs a C compiler (cc)"))
   func aLengthThatCannotBeHadCostsNoRecord() throws {
     let peer = try Peer(
@@ -90,7 +90,7 @@ import Testing
 
   // MARK: The order of syncs
 
-  /// Compiles the tracing shim once; nil where there is no compiler.
+  /// Compiles the tracing shim once; nil without a compiler.
   private static let tracer: String? = {
     let path = NSTemporaryDirectory() + "/kvclone-trace-\(getpid()).so"
     let source = path + ".c"
@@ -101,7 +101,7 @@ import Testing
     return isBuilt ? path : nil
   }()
 
-  /// What was done to the two files: "data" and "log" were written, a head of the log or its copy was; "sync …".
+  /// The events of the two files: "data", "head", "copy" (of the head) and "record" for writes, and "sync …".
   private func trace() throws -> [String] {
     let text = try String(contentsOfFile: store.root + "/trace", encoding: .utf8)
     return text.split(separator: "\n").map { line in
@@ -112,11 +112,11 @@ import Testing
     }
   }
 
-  /// Rules that hold between any two calls: what is relied on is on the disk before.
+  /// Checks rules that hold between any two calls: everything that a call relies on is durable before it.
   private func complaint(_ trace: [String]) -> String? {
     var (dataIsSynced, copyIsSynced, isHeadOpen) = (true, true, false)
     for (index, event) in trace.enumerated() {
-      // A head, or a record, is waited for before anything else is done.
+      // A head or a record is synced before the next event.
       if index > 0, ["head", "record"].contains(trace[index - 1]), event != "sync log" { return "\(index): no wait" }
       switch event {
       case "data": dataIsSynced = false
@@ -147,7 +147,7 @@ import Testing
     #expect(trace.filter { $0 == "record" }.count == 5, "\(trace)")
   }
 
-  /// A head that another process wrote has a copy of which this one does not know whether it is on the disk.
+  /// After another process wrote a head, this process does not know whether the head's copy is durable.
   @Test(.enabled(if: tracer != nil, "needs a C compiler (cc)"))
   func aHeadIsWrittenOnceTheOtherCopyIsDurableFromAnyWriter() throws {
     let first = try Peer(
@@ -172,8 +172,8 @@ import Testing
     #expect(trace.filter { $0 == "data" }.count > 3 && trace.filter { $0 == "head" }.count == 1, "\(trace)")
   }
 
-  /// Notes writes and syncs of the two files in a file beside the store. LMDB writes with pwrite, and runs of pages with
-  /// writev (mdb.c 0.9.24).
+  /// Logs writes and syncs of the two files to a file next to the store. LMDB writes with pwrite, and runs of pages
+  /// with writev (mdb.c 0.9.24).
   private static let tracerSource = """
     #define _GNU_SOURCE
     #include <dlfcn.h>

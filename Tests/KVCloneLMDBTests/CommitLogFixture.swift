@@ -15,7 +15,7 @@ extension TemporaryStore {
 
   func logText(after previous: LogText? = nil) throws -> LogText { LogText(try bytes(log), after: previous) }
 
-  /// A store whose process was killed, or that lost its power: just these two files.
+  /// The store of a killed process, or after a power loss: just these two files.
   static func found(data: [UInt8], log: [UInt8]?) throws -> TemporaryStore {
     let store = try TemporaryStore()
     try FileSystem.createDirectory(store.path)
@@ -24,7 +24,7 @@ extension TemporaryStore {
     return store
   }
 
-  /// The sound tree of a closed store; opening it for that recovers it.
+  /// The findings in the tree of a closed store; opening it for that recovers it.
   func findings() throws -> [PageFinding] { try PageFile(at: path).walk().findings }
 
   static func logging(_ limit: Int = 0) -> LMDBOptions {
@@ -34,7 +34,7 @@ extension TemporaryStore {
   }
 }
 
-/// `commit.log` as tests read it: by code that shares nothing with the library's.
+/// The content of `commit.log`, parsed by code that shares nothing with the library's.
 struct LogText {
   struct Head: Equatable {
     var sequence: UInt64, salt: UInt64, base: UInt64
@@ -57,13 +57,13 @@ struct LogText {
 
   let head: Head?
   private(set) var records: [Record] = []
-  /// Where the next record would be.
+  /// The offset of the next record.
   private(set) var end = 8192
 
-  /// The commit up to which the log leads.
+  /// The last commit that the log leads to.
   var lastCommit: UInt64 { records.last?.commit ?? head?.base ?? 0 }
 
-  /// With the log as it was earlier, only what is new is read.
+  /// With the log in its earlier state, only the new records are read.
   init(_ bytes: [UInt8], after previous: LogText? = nil) {
     let heads = [0, 4096].compactMap { Self.head(bytes, at: $0) }
     head = heads.max { $0.sequence < $1.sequence }
@@ -113,7 +113,7 @@ struct LogText {
     bytes.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
   }
 
-  /// The sum, as the format describes it, word by word.
+  /// The checksum, as the format describes it, word by word.
   static func sum(_ bytes: [UInt8], _ range: Range<Int>, _ seed: UInt64) -> UInt64 {
     func mix(_ lane: UInt64, _ word: UInt64) -> UInt64 {
       let product = (lane ^ word) &* 0x9FB2_1C65_1E98_DF25
@@ -132,9 +132,9 @@ struct LogText {
   }
 }
 
-/// What stands in `data.mdb`, by a walk that shares nothing with the library's and knows of sound files only.
+/// The content of `data.mdb`, by a walk that shares nothing with the library's and supports only sound files.
 enum DataText {
-  /// The pages that the commit's roots lead to; true for those of large values, which have no gap.
+  /// The pages reachable from the commit's roots; true for overflow pages, which have no gap.
   static func reachable(_ data: [UInt8], _ commit: UInt64) -> [Int: Bool] {
     var found: [Int: Bool] = [:]
     data.withUnsafeBytes { data in
@@ -179,7 +179,7 @@ enum DataText {
   }
 }
 
-/// Random transactions of every kind, and what the store must hold after each.
+/// Random transactions of every kind, and the expected content after each.
 final class LogWorkload {
   typealias Content = [String: [[UInt8]: [UInt8]]]
   let environment: LMDBEnvironment
@@ -212,7 +212,7 @@ final class LogWorkload {
 
   func pick(_ count: Int) -> Int { Int(generator.next() % UInt64(count)) }
 
-  /// One transaction. False if it committed nothing.
+  /// Runs one transaction. False if it committed nothing.
   func step() throws -> Bool {
     let before = try environment.info().commitNumber
     let name = try #require(content.keys.sorted().randomElement(using: &generator))
@@ -246,7 +246,7 @@ final class LogWorkload {
     content = next
   }
 
-  /// Long keys, so that few of them make a deep tree; some are short.
+  /// Puts long keys, so that few of them make a deep tree; some are short.
   private func put(
     _ writer: inout LMDBWriteTransaction, _ next: inout Content, _ name: String, _ count: Int, length: Int,
     spills: Bool = false
@@ -263,7 +263,7 @@ final class LogWorkload {
     }
   }
 
-  /// Deletes a run of the table's keys: all but a part of them.
+  /// Deletes a run of the table's keys: all except a part of them.
   private func delete(
     _ writer: inout LMDBWriteTransaction, _ next: inout Content, _ name: String, sparing part: Int
   ) throws {
@@ -285,7 +285,7 @@ final class LogWorkload {
   }
 }
 
-/// Whether the environment holds just that, in sound pages.
+/// Expects exactly this content in the environment, in sound pages.
 func expectContent(
   _ environment: LMDBEnvironment, _ content: LogWorkload.Content, _ comment: String,
   sourceLocation: SourceLocation = #_sourceLocation

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// The bytes of `commit.log`: those of the format, and none that are torn or of somebody else's.
+/// The bytes of `commit.log`: those of the format; torn and foreign ones are rejected.
 @Suite struct CommitLogFormatTests {
   private static let metas = [[UInt8](1...152), [UInt8](repeating: 0xA5, count: 152)]
   private static let head = CommitLogHead(
@@ -14,7 +14,7 @@ import Testing
     words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(8 * $0)) } }
   }
 
-  /// A leaf page with a gap from 40 to 4000, and one of a large value; as LMDB has them.
+  /// A leaf page with a gap from 40 to 4000, and an overflow page, in LMDB's format.
   private static let leaf: [UInt8] = {
     var page = [UInt8](repeating: 0xEE, count: 4096)
     page.put64(5, at: 0)
@@ -43,7 +43,7 @@ import Testing
     [UInt8](UnsafeRawBufferPointer(start: record.base, count: CommitLogFormat.padded(record.count)))
   }
 
-  /// What the system refuses to read is not the end of the log.
+  /// A failed read is not the end of the log.
   @Test func aReadThatIsRefusedIsNoEnd() throws {
     let store = try TemporaryStore.found(data: [1], log: [])
     let record = CommitLogRecord()
@@ -53,7 +53,7 @@ import Testing
       return try record.read(file, at: 0, salt: 0, commit: 1, previousSum: 0)
     }
     #expect(try read(O_RDONLY) == nil)
-    // Whoever may only write is refused, as by a bad sector.
+    // A descriptor for writing only fails to read, like a bad sector.
     #expect(throws: LMDBError.io(errno: EBADF, operation: "read of commit.log")) { _ = try read(O_WRONLY) }
   }
 
@@ -75,7 +75,7 @@ import Testing
     bytes.replaceSubrange(8..<16, with: Self.words(LogText.sum(bytes, 16..<360, 0)))
     #expect(Self.head.bytes == bytes)
     #expect(CommitLogHead(bytes) == Self.head)
-    // A number that was written down: the sum itself is of the format.
+    // A literal number: the checksum itself is part of the format.
     #expect(LogText.word(bytes, 8) == 7_216_193_953_350_769_418)
   }
 
@@ -83,7 +83,7 @@ import Testing
     let (record, sum) = Self.record()
     let length = 200 + 16 + 40 + 96 + 16 + 4096
     var bytes = Array("KVCREC01".utf8) + Self.words(0, 3, 12, UInt64(length), 2) + Self.metas[1]
-    // The bounds of the gap, outwards to multiples of 8.
+    // The bounds of the gap, rounded outwards to multiples of 8.
     bytes += Self.words(5, 40 | 4000 << 32) + Self.leaf[..<40] + Self.leaf[4000...]
     bytes += Self.words(77, 4096 | 4096 << 32) + Self.large
     bytes.replaceSubrange(8..<16, with: Self.words(LogText.sum(bytes, 16..<length, 99)))
@@ -117,7 +117,7 @@ import Testing
     _ = try store.open()
   }
 
-  // MARK: IntegrityIssue
+  // MARK: Corruption
 
   @Test func aHeadWithAnyByteChangedOrMissingIsNone() {
     let sound = Self.head.bytes
@@ -129,14 +129,14 @@ import Testing
       }
       #expect(CommitLogHead(Array(sound[..<index])) == nil)
     }
-    // A use that is neither, under a sum that is right.
+    // An invalid use, under a correct checksum.
     var bytes = sound
     bytes.put64(2, at: 40)
     bytes.replaceSubrange(8..<16, with: Self.words(LogText.sum(bytes, 16..<360, 0)))
     #expect(CommitLogHead(bytes) == nil)
   }
 
-  /// What can be read of the bytes, as the only record of a file.
+  /// Reads the bytes as the only record of a file.
   private func read(
     _ bytes: [UInt8], salt: UInt64 = 3, commit: UInt64 = 12, previousSum: UInt64 = 99
   ) throws -> (sum: UInt64?, record: CommitLogRecord) {
@@ -183,7 +183,7 @@ import Testing
     #expect(try read(Array(sound[..<record.count])).sum != nil)
   }
 
-  /// Lengths and counts that cannot be, under sums that are right: the sum is no proof against somebody who means it.
+  /// Impossible lengths and counts under correct checksums: a checksum does not protect against an attacker.
   @Test(arguments: 1...3) func randomRecordsAreNoTrap(seed: Int) throws {
     var generator = SeededGenerator(seed: UInt64(seed))
     let sound = Self.bytes(Self.record().record)

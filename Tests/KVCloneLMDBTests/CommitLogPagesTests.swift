@@ -3,13 +3,13 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// A record has the pages that its commit wrote, all of them and no others: by comparing the whole file before and after.
+/// A record has exactly the pages that its commit wrote: checked by comparing the whole file before and after.
 @Suite struct CommitLogPagesTests {
   @Test(arguments: 1...8) func aRecordHasJustThePagesThatTheCommitWrote(seed: Int) throws {
     let store = try TemporaryStore()
     let environment = try store.create(["a", "b"], TemporaryStore.logging())
     let workload = try LogWorkload(environment, seed: UInt64(seed))
-    // A reader keeps old pages from being used again; without one, they are.
+    // A reader prevents old pages from being reused; without one, they are.
     var pin = seed % 3 == 0 ? try PinnedReader(environment) : nil
     var before = try store.bytes(store.data)
     var log: LogText?
@@ -39,7 +39,7 @@ import Testing
     let old = DataText.reachable(after, commit - 1)
     let changed = new.keys.filter { !DataText.areEqual(before, after, $0 * 4096..<$0 * 4096 + 4096) }
     let needed = Set(new.keys).subtracting(old.keys)
-    // What the comparison of trees rests on.
+    // The precondition of the comparison of trees.
     if !needed.isSuperset(of: changed) { return "a page of the state before was overwritten" }
     guard let record = log.records.last else {
       let length = needed.reduce(200) { $0 + 16 + (new[$1] == true ? 4096 : Self.usedLength(after, $1)) }
@@ -65,7 +65,7 @@ import Testing
     return nil
   }
 
-  /// What a record has of a page with a gap, each part up to a multiple of 8.
+  /// The number of bytes that a record has of a page with a gap, each part rounded to a multiple of 8.
   private static func usedLength(_ bytes: [UInt8], _ page: Int) -> Int {
     let (lower, upper) = ((half(bytes, page * 4096 + 12) + 7) / 8 * 8, half(bytes, page * 4096 + 14) / 8 * 8)
     return lower >= upper ? 4096 : lower + 4096 - upper
@@ -73,7 +73,7 @@ import Testing
 
   private static func half(_ bytes: [UInt8], _ offset: Int) -> Int { Int(bytes[offset]) | Int(bytes[offset + 1]) << 8 }
 
-  /// Damaged trees: the answer is that it cannot be told, or some pages, and never a crash or an endless walk.
+  /// Corrupted trees: the result is unknown, or some pages, and never a crash or an endless walk.
   @Test(arguments: 1...4) func damagedPagesAreNoTrap(seed: Int) throws {
     let fixture = try PageFixture(seed: UInt64(seed), rounds: 3, entries: 300)
     let sound = fixture.sound
@@ -83,7 +83,7 @@ import Testing
     for trial in 0..<60 {
       var bytes = sound
       for _ in 0..<1 + Int(generator.next() % 40) {
-        // Where something counts: heads, lists of nodes, and meta pages.
+        // In the bytes that matter: heads, lists of nodes, and meta pages.
         let page = Int(generator.next() % UInt64(bytes.count / 4096))
         let offset = page * 4096 + Int(generator.next() % (page < 2 ? 152 : 60))
         bytes[offset] = UInt8(truncatingIfNeeded: generator.next())

@@ -31,7 +31,7 @@ import Testing
     try writer.commit()
   }
 
-  /// What a process that is killed now, with all others, would leave.
+  /// Copies the files that a kill of this and all other processes would leave now.
   private func copy() throws -> TemporaryStore {
     try TemporaryStore.found(data: try store.bytes(store.data), log: try store.bytes(store.log))
   }
@@ -56,7 +56,7 @@ import Testing
     try put(environment, "next")
     environment.close()
     #expect(try store.findings() == [])
-    // Without what LMDB wrote since the checkpoint before the last one, only the log has it.
+    // Without the pages that LMDB wrote since the checkpoint before the last one, only the log has them.
     #expect(data.count >= 8192)
   }
 
@@ -81,7 +81,7 @@ import Testing
     #expect(
       try Peer(store.path, second, preload: CommitFaultTests.shim).finish() == ["ok", "ok", "count 4", "ok", "has log"])
     peer.kill()
-    // Now nothing but the log knows whether data.mdb is whole.
+    // Now only the log shows whether data.mdb is whole.
     let alone = try Peer(store.path, ["fault=12", "open", "lacks-log"], preload: CommitFaultTests.shim).finish()
     #expect(alone == ["ok", "error io 5", "lacks log"])
     #expect(try numbers(store.open()) == [1, 2, 3])
@@ -94,7 +94,7 @@ import Testing
       mount --bind "$2" "$2"; mount -o remount,ro,bind "$2" "$2"
       "$1" lmdb "$2/store" readonly open count
       """
-    // A log that is not in use is nothing to write.
+    // A log that is not in use needs no write.
     #expect(try Peer.script(script, root: store.root).last == "count 1")
     let peer = try Peer(store.path, ["log=0", "open", "commits=5", "wait"])
     #expect(peer.lines(9).last == "waiting")
@@ -113,7 +113,7 @@ import Testing
     #expect(peer.lines(13).last == "waiting")
     let before = try store.logText()
     peer.kill()
-    // The log is in use, and we are in the store: nobody else writes anything back.
+    // The log is in use, and this process has the store open: no other process writes a checkpoint.
     let second = try Peer(store.path, ["open", "count"])
     #expect(second.finish() == ["ok", "count 10"])
     #expect(try store.logText().head == before.head)
@@ -127,7 +127,8 @@ import Testing
     #expect(try store.findings() == [])
   }
 
-  /// It died between LMDB's commit and its record: what comes next needs a checkpoint, for the log lacks the pages.
+  /// The process was killed between LMDB's commit and its record: the next commit needs a checkpoint, because the log
+  /// lacks the pages.
   @Test func aCommitWithoutARecordIsFollowedByACheckpoint() throws {
     try store.prepare()
     let environment = try store.open(TemporaryStore.logging())
@@ -172,7 +173,7 @@ import Testing
       peer.resume()
     }
     #expect(peer.finish() == ["ok"])
-    // The peer's close ended the use; ours begins it again.
+    // The peer's close ended the use; the next commit begins it again.
     #expect(try store.logText().head?.isInUse == false)
     try put(environment, "last")
     #expect(try store.logText().head?.isInUse == true && store.logText().records.count == 1)

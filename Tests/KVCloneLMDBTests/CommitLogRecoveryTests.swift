@@ -3,8 +3,8 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// What a loss of power leaves, by a simple model: of every page of `data.mdb` some version that was written since the last
-/// checkpoint, and the log as it was when it was last synced, with some of what came after.
+/// Recovery after a power loss, by a simple model: each page of `data.mdb` has some version that was written since the
+/// last checkpoint, and the log has its last synced content and some of the later writes.
 @Suite struct CommitLogRecoveryTests {
   /// The store just after a commit.
   private struct Moment {
@@ -34,7 +34,7 @@ import Testing
     return moments
   }
 
-  /// Opens what is left, and looks whether it is that state, and a store that can go on.
+  /// Opens the remaining files, and expects this state, and a store that can be written.
   private static func recover(
     _ data: [UInt8], _ log: [UInt8], _ content: LogWorkload.Content, seed: Int, _ comment: String
   ) throws {
@@ -54,13 +54,13 @@ import Testing
     environment.close()
   }
 
-  /// Each page of some version from `first` on, and the file of some length since then.
+  /// Mixes versions of each page from `first` on, with a file length of one of them.
   private static func mixed(_ versions: [Moment], _ generator: inout SeededGenerator) throws -> [UInt8] {
     let first = try #require(versions.first)
     let lengths = versions.map(\.data.count)
     let longest = lengths.reduce(0, max)
     var data = first.data + [UInt8](repeating: 0, count: longest - first.data.count)
-    // Now and then all pages are old but a few, or new but a few.
+    // Sometimes all pages except a few are old, or new.
     let bias = generator.next() % 4
     for page in 0..<longest / 4096 {
       var version = Int(generator.next() % UInt64(versions.count))
@@ -70,9 +70,9 @@ import Testing
       guard range.upperBound <= versions[version].data.count else { continue }
       data.replaceSubrange(range, with: versions[version].data[range])
     }
-    // What ties the log to the file was synced before the head.
+    // The tie between the log and the file was synced before the head.
     if let last = versions.last { data.replaceSubrange(4088..<4096, with: last.data[4088..<4096]) }
-    // The file's length is of no sync either.
+    // The file's length is not synced either.
     let length = try #require(lengths.randomElement(using: &generator))
     return bias == 3 ? Array(data[..<max(length, first.data.count)]) : data
   }
@@ -90,7 +90,7 @@ import Testing
       let base = try #require(now.text.head?.base)
       let versions = moments.filter { base <= $0.commit && $0.commit <= next.commit }
       if next.text.head != now.text.head {
-        // A checkpoint: the file was synced, and then the head was being written, from the front or from behind.
+        // A checkpoint: the file was synced, and then the head was being written, from the front or from the back.
         kinds.heads += 1
         let cut = Int(generator.next() % 361)
         let part = trial % 2 == 0 ? 0..<cut : cut..<360
@@ -98,7 +98,7 @@ import Testing
         log.replaceSubrange(part, with: next.log[part])
         let isDone = LogText(log).head == next.text.head
         try Self.recover(next.data, log, isDone ? next.content : now.content, seed: trial, comment + ", torn head")
-        // Before that, as if the next commit had never been.
+        // Before that, as if the next commit had never been made.
         try Self.recover(try Self.mixed(versions, &generator), now.log, now.content, seed: trial, comment)
         continue
       }
@@ -116,7 +116,7 @@ import Testing
     #expect(kinds.torn + kinds.heads > 0 && kinds.whole > 0, "seed \(seed)")
   }
 
-  /// What `data.mdb` has of commits of which the log says nothing more is undone.
+  /// Commits in `data.mdb` that the log has no record of are undone.
   @Test func theLogLeadsBackToEachOfItsCommits() throws {
     let moments = try Self.moments(seed: 77, steps: 25)
     let last = try #require(moments.last { $0.text.records.count >= 2 })
@@ -129,21 +129,21 @@ import Testing
         let environment = try store.open()
         try expectContent(environment, state.content, "commit \(record.commit)")
       } else {
-        // Two commits that nobody knows: the log has lost what was reported.
+        // Two commits without records: the log has lost a commit that was reported.
         #expect(throws: LMDBError.commitLog(.foreign, path: store.log)) { _ = try store.open() }
         #expect(try store.bytes(store.data) == last.data && store.bytes(store.log) == log)
       }
     }
   }
 
-  /// A page that was being written when the power went can have anything, and both meta pages can be such pages.
+  /// A page that was being written at a power loss can have any content, also both meta pages.
   @Test func metaPagesThatAreNoneAreWrittenBack() throws {
     let moments = try Self.moments(seed: 41, steps: 30)
     let index = try #require(moments.lastIndex { $0.text.records.count >= 3 })
     let (last, before) = (moments[index], moments[index - 1])
     func torn(_ pages: [Int]) -> [UInt8] {
       var data = last.data
-      // What LMDB writes of a meta page; the tie behind it was synced long before.
+      // The part of a meta page that LMDB writes; the tie behind it was synced long before.
       for page in pages {
         for offset in 32..<152 { data[page * 4096 + offset] = UInt8(truncatingIfNeeded: offset &* 37) }
       }
@@ -158,7 +158,7 @@ import Testing
     log[try #require(last.text.records.last).range.upperBound - 4096] ^= 1
     try Self.recover(torn([0, 1]), log, before.content, seed: 2, "both, without the last record")
     try Self.recover(torn([1 - newer]), log, before.content, seed: 2, "the older one, without the last record")
-    // Without the tie, nothing says that the log is the file's.
+    // Without the tie, nothing proves that the log belongs to the file.
     var other = torn([0, 1])
     other[4095] ^= 1
     try expectRefused(other, last.log, "another tie")
@@ -195,7 +195,7 @@ import Testing
     try expectRefused(other.data, our.log, "the other with our log")
   }
 
-  /// The meta pages of two stores with the same history of shapes are the same.
+  /// The meta pages of two stores with the same history of shapes are equal.
   @Test func theLogOfATwinIsRefused() throws {
     let twins = try ["1", "2"].map { value in
       let store = try TemporaryStore()
@@ -221,7 +221,7 @@ import Testing
     for moment in older {
       try expectRefused(moment.data, last.log, "\(base - moment.commit) commits before the log's first")
     }
-    // What was copied since then has all that the log has not.
+    // A copy made since then has everything that the log lacks.
     for moment in moments where base <= moment.commit && moment.commit <= last.commit {
       try Self.recover(moment.data, last.log, last.content, seed: 2, "commit \(moment.commit) of \(base) and more")
     }
@@ -280,7 +280,7 @@ import Testing
       let start = now.text.end
       let record = try #require(next.text.records.last)
       let length = record.pages.reduce(200) { $0 + 16 + $1.bytes.count }
-      // What is missing of the last page is no part of the record.
+      // The missing rest of the last page is not part of the record.
       for (end, content) in [(start, now.content), (start + 199, now.content), (start + length - 1, now.content)]
         + [(start + length, next.content)]
       {

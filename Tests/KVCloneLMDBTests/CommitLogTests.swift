@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// What the commit log must stand: deaths, failing syncs, other processes, and files that do not belong together.
+/// The commit log under killed processes, failing syncs, concurrent processes, and files that do not belong together.
 @Suite struct CommitLogTests {
   let store: TemporaryStore
 
@@ -34,8 +34,8 @@ import Testing
     return try environment.beginRead().keys(table)
   }
 
-  /// A store whose last process was killed between a commit and its record. Three commits of 2, 4 and 6 entries, and the record
-  /// of the last is not there.
+  /// Leaves a store of a process that was killed between a commit and its record. Three commits of 2, 4 and 6 entries;
+  /// the record of the last one is missing.
   private func killBeforeRecord() throws {
     #expect(try Peer(store.path, ["log=0", "create", "put=2", "put=4", "put=6", "die"]).finish().count == 5)
     let file = try #require(FileHandle(forUpdatingAtPath: log))
@@ -59,7 +59,7 @@ import Testing
     #expect(try keys(at: store.path).count == 4)
   }
 
-  /// LMDB takes the number of the last commit from the lock file, unless it had that alone when it opened it.
+  /// LMDB takes the number of the last commit from the lock file, unless it had the file alone when it opened it.
   @Test func severalProcessesThatOpenAStoreToBeRecoveredSeeTheSame() throws {
     for _ in 0..<12 {
       try killBeforeRecord()
@@ -107,7 +107,7 @@ import Testing
     #expect(try keys(at: store.path).count == 4)
   }
 
-  /// On the disk the log may still be in use: what is written without it would be undone after a loss of power.
+  /// On the disk the log may still be in use: writes without it would be undone after a power loss.
   @Test(.enabled(if: CommitFaultTests.shim != nil, "needs a C compiler (cc)"))
   func aLogWhoseEndMayNotBeOnTheDiskHasNotEnded() throws {
     try store.prepare()
@@ -123,7 +123,7 @@ import Testing
     #expect(try keys(at: store.path).count == 4)
   }
 
-  /// What the kernel could not write it holds for written, and it tells so only once.
+  /// The kernel marks pages as clean after a failed writeback, and reports the failure only once.
   @Test(.enabled(if: CommitFaultTests.shim != nil, "needs a C compiler (cc)"))
   func aSyncThatFailsAtTheEndKeepsOthersFromWriting() throws {
     try store.prepare()
@@ -148,7 +148,7 @@ import Testing
     try put(moved, "y")
     try put(other, "z")
     try put(moved, "w")
-    // As after a loss of power, if the kernel had just written everything.
+    // As after a power loss, if the kernel had just written everything.
     for (path, copy) in [(store.path, store.root + "/1"), (place, store.root + "/2")] {
       try FileManager.default.copyItem(atPath: path, toPath: copy)
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// When the log is in use, when it begins anew, and that its end leaves a `data.mdb` that is all.
+/// The use of the log, its restarts, and its end, which leaves a complete `data.mdb`.
 @Suite struct CommitLogUseTests {
   let store: TemporaryStore
 
@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  /// Makes a file one that root may not write either, or ends that.
+  /// Makes a file immutable, which denies writes to root too, or mutable again.
   private static func setImmutable(_ isImmutable: Bool, _ path: String) -> Bool {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -96,7 +96,7 @@ import Testing
       && setImmutable(false, path)
   }()
 
-  /// It keeps nobody from anything, so it is let in without the lock, as at opening.
+  /// A reader blocks no other process, so it is admitted without the lock, as at opening.
   @Test(.enabled(if: canSetImmutable, "needs the right to make files immutable"))
   func aReaderContinuesWithALogThatItMayNotLock() throws {
     let environment = try store.create(["a"], TemporaryStore.logging())
@@ -108,7 +108,7 @@ import Testing
     defer { reader.close() }
     try #require(Self.setImmutable(true, store.log))
     defer { _ = Self.setImmutable(false, store.log) }
-    // What happens after a failure of LMDB's: it is opened again.
+    // LMDB is opened again after a fatal failure.
     let isFatal = reader.core.state.withLock { state in
       state.isFatal = true
       reader.core.settle(&state)
@@ -118,7 +118,7 @@ import Testing
     #expect(try keys(reader) == ["x"])
   }
 
-  /// A mark that cannot be read is not none: the log may be in use.
+  /// An unreadable mark is not a missing one: the log may be in use.
   @Test func aMarkThatCannotBeReadIsNotNone() throws {
     try store.prepare()
     let lock = try WriterLockFile(path: store.path + "/writer.lock")
@@ -163,7 +163,7 @@ import Testing
     let text = try store.logText()
     #expect(try text.lastCommit == environment.info().commitNumber && text.records.count == 2)
     #expect(try keys(environment) == ["x", "z"])
-    // What the aborted ones wrote is where nothing is.
+    // The aborted transactions wrote only to unused pages.
     let copy = try TemporaryStore.found(data: try store.bytes(store.data), log: try store.bytes(store.log))
     #expect(try keys(copy.open()) == ["x", "z"])
   }
@@ -178,7 +178,7 @@ import Testing
       let text = try store.logText(after: previous)
       #expect(text.head?.isInUse == true && text.end <= limit)
       #expect(try text.lastCommit == environment.info().commitNumber)
-      // No room is wasted: the log was left when the record would not have fitted.
+      // No space is wasted: a record that would not have fitted ended the use of the log.
       if let previous, previous.head != text.head {
         #expect(text.records.isEmpty && previous.end + 20 * 4096 > limit)
       }
@@ -219,7 +219,7 @@ import Testing
     #expect(try store.findings() == [])
   }
 
-  /// Nothing is written any more, until all have closed the store.
+  /// Nothing is written until all processes have closed the store.
   @Test func aBrokenLogIsWrittenNoMore() throws {
     for options in [TemporaryStore.logging(), LMDBOptions()] {
       let store = try TemporaryStore()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Room on the disk that is kept for deletes. That they work on full disks is shown on disks that are full: `Tools/faults --class full-disk`.
+/// Disk space that is reserved for deletes. `Tools/faults --class full-disk` tests deletes on disks that are full.
 @Suite struct DiskReserveTests {
   private let store: TemporaryStore
 
@@ -23,12 +23,12 @@ import Testing
     let length = try #require(try FileSystem.facts(store.path + "/writer.lock")).byteCount
     #expect(length <= 129, "the file is as long as before")
 
-    // Plenty of room: nothing is given up.
+    // Plenty of space: the reserve is kept.
     try lock.settleReserve(isDeleteOnly: true, hasLittleRoom: false, grows: true)
     #expect(given(lock) >= size)
     try lock.settleReserve(isDeleteOnly: true, hasLittleRoom: true, grows: true)
     #expect(given(lock) < size)
-    // What stays within the file does not need it back; what makes it longer does.
+    // Writes within the file do not take the reserve again; writes that extend the file do.
     try lock.settleReserve(isDeleteOnly: false, hasLittleRoom: true, grows: false)
     #expect(given(lock) < size)
     try lock.settleReserve(isDeleteOnly: false, hasLittleRoom: true, grows: true)

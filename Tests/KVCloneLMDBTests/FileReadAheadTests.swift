@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Walks over a file's pages, as checks and backups make them, request the pages that follow.
+/// Walks over a file's pages, as in checks and backups, request the pages that follow.
 @Suite struct FileReadAheadTests {
   @Test(arguments: [false, true]) func walkRequestsEachPageOnce(readsValues: Bool) throws {
     let bench = try ReadAheadBench()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// No answer of the system is taken for the answer that nothing is there.
+/// No error of the system is treated as a missing file.
 @Suite struct FileSystemTests {
   private let store: TemporaryStore
 
@@ -11,7 +11,7 @@ import Testing
     store = try TemporaryStore()
   }
 
-  /// Paths that the system does not look up, with the error for each.
+  /// Paths that the system cannot look up, with the error for each.
   private func unknownPaths() throws -> [(path: String, errno: Int32)] {
     try FileManager.default.createSymbolicLink(atPath: store.root + "/circle", withDestinationPath: "circle")
     return [
@@ -34,7 +34,7 @@ import Testing
       #expect(throws: NamedFile.Refusal.system(errno: code)) { try NamedFile.belongsToStore(path) }
       #expect(throws: NamedFile.Refusal.system(errno: code)) { try NamedFile.openToRead(path) }
     }
-    // A link that leads nowhere is there; what it leads to is not.
+    // A link without a target exists; its target does not.
     #expect(try FileSystem.kind(store.root + "/circle") == .symlink)
   }
 
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  /// To remove a file and make another one is right only where it is known whose it is.
+  /// A file is removed and created again only if its owner is known.
   @Test func aFileThatCannotBeLookedUpIsNotReplaced() throws {
     _ = try unknownPaths()
     let circle = store.root + "/circle"
@@ -73,8 +73,8 @@ import Testing
     #expect(peer.finish() == ["ok", "error io \(EACCES)"])
   }
 
-  /// A creation is at work as long as its lock is held. Here the lock's path is longer than the system looks up, and
-  /// that of `data.mdb` is not: whether there is a lock is unknown, so the directory is not swept.
+  /// A creation is in progress as long as its lock is held. Here the path of the lock is too long for the system, and
+  /// that of `data.mdb` is not: whether a lock exists is unknown, so the directory is not swept.
   @Test func aCreationWhoseLockCannotBeLookedUpIsNotSwept() throws {
     var parent = store.root
     var folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -85,7 +85,7 @@ import Testing
     let wanted = Int(PATH_MAX) - 1 - "/\(name)".utf8.count - 10
     while parent.utf8.count < wanted {
       let left = wanted - parent.utf8.count - 1
-      // Whatever is left is no single slash.
+      // The rest is never a single slash.
       let component = String(repeating: "d", count: left > 255 ? min(200, left - 2) : left)
       try #require(mkdirat(folder, component, 0o700) == 0)
       let inner = openat(folder, component, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

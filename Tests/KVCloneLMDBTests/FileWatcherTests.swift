@@ -4,7 +4,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Whether a file that is written is told of.
+/// Notifications of writes to a file.
 @Suite("Watching a file") struct FileWatcherTests {
   @Test("by the kernel, and without its help", arguments: [false, true])
   func writesAreReported(polls: Bool) async throws {

@@ -3,12 +3,12 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Nothing in LMDB notices a fork; the environment must.
+/// LMDB does not detect a fork; the environment must.
 @Suite(.serialized) struct ForkTests {
   @Test func aForkedChildIsRefused() throws {
     let store = try TemporaryStore()
     let environment = try store.create()
-    // Swift hides fork, with reason: the child may do hardly anything. It looks at one flag and leaves.
+    // Swift hides fork, with reason: the child may do hardly anything. It checks one flag and exits.
     let symbol = try #require(dlsym(nil, "fork"))
     let fork = unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)
     #expect(!environment.isForked)

@@ -109,7 +109,7 @@ import Testing
     }
   }
 
-  /// A run that was asked for a release must not pass with the system's.
+  /// A test run for a certain release must not pass with the system's library.
   @Test func libraryVersion() throws {
     let version = LMDBLibrary.version
     #expect(version.major == 0 && version.minor == 9)

@@ -4,11 +4,10 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// `lock.mdb`: no process uses mutexes that another one destroys or has not initialized, whatever release of LMDB is
-/// loaded.
+/// `lock.mdb`: no process uses mutexes that another one destroys or has not initialized, with any release of LMDB.
 @Suite struct LockFileTests {
   let store: TemporaryStore
-  /// `lock.mdb`, as errors name it.
+  /// The path of `lock.mdb` in errors.
   let path: String
 
   init() throws {
@@ -25,8 +24,8 @@ import Testing
     }
   }
 
-  /// Offsets in `lock.mdb` (`MDB_txninfo`) where the C library has mutexes of 40 bytes: what kind each mutex is
-  /// (`__kind`), which `pthread_mutex_destroy` makes -1, and the number of the last commit.
+  /// Offsets in `lock.mdb` (`MDB_txninfo`) if the C library has mutexes of 40 bytes: the kind of each mutex (`__kind`),
+  /// which `pthread_mutex_destroy` sets to -1, and the number of the last commit.
   private static let (kinds, lastCommit): ([UInt64], UInt64) = ([8 + 16, 64 + 16], 48)
 
   private func patch(_ offset: UInt64, _ bytes: [UInt8]) throws {
@@ -38,8 +37,8 @@ import Testing
 
   // MARK: Openings and closings
 
-  /// The race itself, with a release that has it; with others, that the lock does no harm. About 27 of 900 processes
-  /// failed with 0.9.31.
+  /// The race itself, with a release that has it; with others, the lock does no harm. About 27 of 900 processes failed
+  /// with 0.9.31.
   @Test(arguments: [[], ["log=0"], ["readonly"]])
   func processesThatOpenAndCloseAtTheSameTimeAllWork(options: [String]) throws {
     for _ in 0..<2 {
@@ -61,8 +60,7 @@ import Testing
     options.isReadOnly = isReadOnly
     let environment = try store.open(options)
     let descriptor = try #require(environment.core.raw.lockFile?.descriptor)
-    // F_GETLK names what would keep LMDB's F_SETLK from it, which a lock of the process's own of the same kind would
-    // not.
+    // F_GETLK reports locks that would block LMDB's F_SETLK; a lock of the process's own of the same kind would not.
     #expect(kvclone_is_byte_locked_by_others(descriptor, 0) == 1)
     #expect(kvclone_is_byte_locked_by_others(descriptor, OpeningLock.offset) == 0)
     environment.close()
@@ -93,14 +91,14 @@ import Testing
     #expect(peer.finish() == ["ok", "count 1"])
   }
 
-  /// `lock.mdb` with the opening lock, as an opening that is not done has it.
+  /// `lock.mdb` with the opening lock, as during an opening.
   private func lockedOpening() throws -> ReaderLockFile {
     let file = try #require(try ReaderLockFile(path: path, isReadOnly: false))
     try file.lockOpening(deadline: LMDBOptions().openingDeadline)
     return file
   }
 
-  /// Whether a process comes to wait for the opening lock: it opens the file before, and goes on with the lock only.
+  /// Whether a process waits for the opening lock: it opens the file first, and continues only with the lock.
   private func waitsToOpen(_ peer: Peer) -> Bool {
     for _ in 0..<2000 {
       let links = FileSystem.names(inDirectory: "/proc/\(peer.pid)/fd").map { "/proc/\(peer.pid)/fd/\($0)" }
@@ -174,7 +172,7 @@ import Testing
     _ = try store.open(options)
   }
 
-  /// Stops a process inside `mdb_env_open`, which nothing but that process ends.
+  /// Stops a process inside `mdb_env_open`, which only that process can end.
   @Test func aProcessThatIsStoppedWhileItOpensDoesNotStopOthers() throws {
     let file = open(path, O_RDWR | O_CLOEXEC)
     defer { close(file) }
@@ -193,29 +191,29 @@ import Testing
     #expect(throws: expected) { _ = try store.open(options) }
     #expect(expected.message.contains("kill -CONT \(peer.pid)"))
     #expect(try Peer(store.path, ["busy=100", "open"]).finish() == ["ok", "error " + expected.message])
-    // Where it goes on, others open the store, though it opens it again and again.
+    // When it continues, others open the store, though it opens it again and again.
     kill(peer.pid, SIGCONT)
     let answers = try Peer(store.path, ["busy=60000", "open", "count"]).finish()
     #expect(answers.dropLast() == ["ok", "ok"] && answers.last?.hasPrefix("count ") == true, "\(answers)")
   }
 
-  // MARK: What other programs leave
+  // MARK: Lock files of other programs
 
   @Test(arguments: [0, 1]) func destroyedMutexesAreNotUsed(mutex: Int) throws {
     let peer = try wait
-    // Programs that do not know of the opening lock destroy both; the reader mutex is the first.
+    // Programs without the opening lock destroy both; the reader mutex is the first.
     for kind in Self.kinds[...mutex] { try patch(kind, [0xFF, 0xFF, 0xFF, 0xFF]) }
     let refused = try Peer(store.path, ["open"]).finish()
     #expect(refused == ["error " + LMDBError.lockFileUnusable(path: path).message])
     #expect(throws: LMDBError.lockFileUnusable(path: path)) { _ = try store.open() }
     let next = try Peer(store.path, ["open", "put=3", "count"])
     peer.kill()
-    // Alone, it initializes the file.
+    // As the only process, it initializes the file.
     #expect(next.finish() == ["ok", "ok", "count 4"])
   }
 
-  /// What an opening leaves that was killed before it had told the last commit. A writer would begin upon an old state;
-  /// 0.9.33 and later help readers (ITS#10212).
+  /// The lock file of an opening that was killed before it stored the last commit number. A writer would begin on an
+  /// old state; 0.9.33 and later correct readers (ITS#10212).
   @Test func aLockFileThatKnowsNoCommitIsNotUsed() throws {
     _ = try Peer(store.path, ["open", "commits=5", "close"]).finish()
     let peer = try wait
@@ -229,9 +227,9 @@ import Testing
     #expect(try Peer(store.path, ["open", "put=3", "count"]).finish() == ["ok", "ok", "count 7"])
   }
 
-  // MARK: What is refused before LMDB maps anything
+  // MARK: Rejections before LMDB maps anything
 
-  /// Says that the library or the system is another one, as `KVCLONE_PRETEND` wants.
+  /// A shim that pretends another release of the library or the system, selected by `KVCLONE_PRETEND`.
   private static let pretender: String? = {
     let path = NSTemporaryDirectory() + "/kvclone-pretend-\(getpid()).so"
     let source = path + ".c"

@@ -3,15 +3,15 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Pages of an open file are damaged under the map reader, which has to notice whatever would lead it out of a page or out
-/// of the file. LMDB is not asked meanwhile: it would crash.
+/// Pages of an open file are corrupted under the map reader, which has to detect everything that would lead it out of a
+/// page or out of the file. LMDB is not called on them: it would crash.
 @Suite struct MapDamageTests {
-  /// A number in a page, by offset, and how many bytes it has.
+  /// A number in a page, by offset, and its length in bytes.
   struct Field {
     let name: String
     let offset: Int
     let width: Int
-    /// Whether each damage of it is noticed, or is harmless: then every answer is the sound one, or LMDB's to give.
+    /// Whether each corruption of it is detected, or is harmless: then every result is correct, or is left to LMDB.
     var isNoticed = false
   }
 
@@ -63,8 +63,8 @@ import Testing
     }
   }
 
-  /// What the list of tables says of a tree, and the page that it is in. LMDB reads that one, too; only what it does not
-  /// look at is damaged.
+  /// The description of a tree in the list of tables, and the page that it is in. LMDB reads that one, too; only fields
+  /// that it does not check are corrupted.
   @Test func noTreeLeadsAnywhereElse() throws {
     let fixture = try PageFixture(seed: 31, rounds: 2, entries: 1500)
     let (_, map) = try fixture.soundMap()
@@ -92,7 +92,8 @@ import Testing
     try bench.readAll(isNoticed: true, "sound", around: 0, &generator, isSound: true)
   }
 
-  /// The last page that the meta page of the last commit names. LMDB asks it again for its facts, and when a write begins.
+  /// The last page in the meta page of the last commit. LMDB reads it again for its statistics, and when a write
+  /// begins.
   @Test func noLastPageLeadsAnywhereElse() throws {
     let fixture = try PageFixture(seed: 41, rounds: 2, entries: 1500)
     let bench = try DamageBench(fixture, "alpha")
@@ -110,7 +111,7 @@ import Testing
     try bench.readAll(isNoticed: true, "sound", around: 0, &generator, isSound: true)
   }
 
-  /// The commit's number may be any; LMDB takes the higher one for the last, and the map is read all the same.
+  /// Any commit number is accepted: LMDB takes the higher one for the last, and the map remains readable.
   @Test(arguments: [1 << 63, 0xFFFF << 48] as [UInt64]) func noCommitNumberIsTooHigh(bits: UInt64) throws {
     let fixture = try PageFixture(seed: 51, rounds: 2, entries: 1500)
     let offset = fixture.meta * 4096 + 144
@@ -136,7 +137,7 @@ import Testing
     #expect(try later.entries(table) == later.entriesOfLMDB(table) && later.entries(table).count == sound.count + 1)
   }
 
-  /// The same number is asked once more where nobody keeps writers out while a file is checked.
+  /// A check without a lock against writers reads the commit number a second time.
   @Test(arguments: [0, 1]) func noCommitNumberEndsACheck(page: Int) throws {
     let fixture = try PageFixture(seed: 61, rounds: 1, entries: 100)
     let number = UInt64.max - (page == 0 ? 1 : 0)
@@ -181,7 +182,7 @@ import Testing
   }
 }
 
-/// An open store whose file is damaged, and mended.
+/// An open store with a file that is corrupted and repaired.
 private final class DamageBench {
   private let fixture: PageFixture
   private let environment: LMDBEnvironment
@@ -194,7 +195,7 @@ private final class DamageBench {
 
   init(_ fixture: PageFixture, _ name: String) throws {
     self.fixture = fixture
-    // Mended: looking for pages writes the sound file.
+    // Repaired: searching for pages writes the sound file.
     let leaves = try fixture.pages(name, flag: PageView.leafFlag)
     environment = try fixture.store.open()
     let tables = try environment.openTables(PageFixture.names, create: false)
@@ -220,7 +221,7 @@ private final class DamageBench {
 
   func info() throws -> LMDBInfo { try environment.info() }
 
-  /// A write that changes nothing. LMDB may refuse it.
+  /// A write that changes nothing. LMDB may reject it.
   func beginWriting() {
     do { try environment.beginWrite().abort() } catch { #expect(error != .closed) }
   }
@@ -235,17 +236,17 @@ private final class DamageBench {
     try body()
   }
 
-  /// The map shows what is written to the file at once: both are the kernel's same page.
+  /// The map shows writes to the file at once: both are the same page of the kernel.
   private func write(_ offset: Int, _ bytes: [UInt8]) throws {
     try file.seek(toOffset: UInt64(offset))
     try file.write(contentsOf: Data(bytes))
   }
 
-  /// Reads what is in the page, some of the rest, and all of the table. Whatever is returned is touched.
+  /// Reads the content of the page, some of the rest, and the whole table. All returned bytes are accessed.
   func readAll(
     isNoticed: Bool, _ comment: String, around page: Int, _ generator: inout SeededGenerator, isSound: Bool = false
   ) throws {
-    // The first reads of a tree that is not known are LMDB's; not those of a scan.
+    // The first reads of an unknown tree are left to LMDB, except those of a scan.
     _ = reader.depth(table)
     let near = Array((keys[page] ?? []).prefix(40))
     let chosen = near + (0..<25).map { _ in Int(generator.next() % UInt64(entries.count)) }
@@ -263,7 +264,7 @@ private final class DamageBench {
         if isNoticed, !isRight, entry.key.count < 511 { wrong += 1 }
       }
     }
-    // The page and what is behind it; and all, in one of eight times, because that takes long.
+    // The page and the entries behind it; one in eight times all entries, because that takes long.
     let first = isSound || generator.next() % 8 == 0 ? 0 : near.first ?? chosen[0]
     let scanned = reader.entries(table, from: entries[first].key, limit: first == 0 ? 20_000 : 100)
     if isNoticed, scanned != Array(entries.dropFirst(first).prefix(scanned.count)) { wrong += 1 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Reading by the pages of the map gives what LMDB gives.
+/// Reads through the pages of the map return the same as LMDB.
 @Suite struct MapReaderTests {
   static let names = ["dense", "sparse", "mixed", "long", "texts", "one", "empty"]
 
@@ -26,7 +26,7 @@ import Testing
       }
       pinned.append((reader, contents))
     }
-    // What they see was replaced, deleted and moved meanwhile.
+    // The entries that they see have been replaced, deleted and moved since.
     for (reader, contents) in pinned {
       for (table, entries) in zip(tables, contents) {
         #expect(reader.entries(table) == entries, "seed \(seed)")
@@ -64,9 +64,9 @@ import Testing
     switch kind {
     case 0: return SpillTests.key(word % 4000 + (1 << 48))
     case 1: return SpillTests.key(word >> (word % 50))
-    // The same numbers with something behind them, and without their beginning.
+    // The same numbers with a suffix, and without their beginning.
     case 2: return PageFixture.key(word % 3000, &generator) + ((word >> 40) % 3 == 0 ? [0] : [])
-    // So few to a page that there are three levels.
+    // So few to a page that the tree has three levels.
     case 4: return SpillTests.key(word % 1200) + [UInt8](repeating: 7, count: 200)
     default: return (0..<(1 + Int(word % 511))).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
     }
@@ -78,9 +78,9 @@ import Testing
     return [UInt8](repeating: UInt8(truncatingIfNeeded: word >> 32), count: Int(generator.next() % UInt64(longest)))
   }
 
-  // MARK: What is kept between transactions
+  // MARK: State kept between transactions
 
-  /// Two reads of a snapshot cost what they did; from then on, and in later transactions, the map is read.
+  /// LMDB serves the first two reads of a snapshot; later reads and transactions use the map.
   @Test func looksForATreeOnceASnapshot() throws {
     let store = try TemporaryStore()
     let environment = try store.create(["a", "b"])
@@ -124,7 +124,7 @@ import Testing
     #expect(codes.allSatisfy { $0 == LMDBPointerReader.notFound })
   }
 
-  /// LMDB refuses a table that was opened after a transaction began; so it is asked.
+  /// LMDB rejects a table that was opened after a transaction began, so the read is left to LMDB.
   @Test func leavesTablesOpenedLaterToLMDB() throws {
     let store = try TemporaryStore()
     let environment = try store.create(["a", "b"])
@@ -161,7 +161,7 @@ import Testing
       let value = [UInt8](repeating: UInt8(round), count: 200_000)
       try writer.put(table, SpillTests.key(round).span.bytes, value.span.bytes)
       try writer.commit()
-      // More than there are slots for, so that some are not pooled.
+      // More than the number of slots, so that some are not pooled.
       let readers = try (0..<20).map { _ in try MapTestReader(environment) }
       for reader in readers {
         let entries = reader.entries(table)
@@ -203,7 +203,7 @@ import Testing
   }
 }
 
-/// How often a thread failed, and whether it is done.
+/// The number of a thread's failures, and whether the thread has finished.
 final class LockedCount: @unchecked Sendable {
   private let lock = NSLock()
   private var failures = 0

@@ -7,10 +7,10 @@ struct MapTestEntry: Equatable {
   let value: [UInt8]
 }
 
-/// A read transaction that is read by the map, and by LMDB.
+/// A read transaction that is read through the map, and through LMDB.
 final class MapTestReader {
   let transaction: LMDBReadTransaction
-  /// Why the last scan ended.
+  /// The result code at the end of the last scan.
   private(set) var lastCode: Int32 = 0
 
   init(_ environment: LMDBEnvironment) throws(LMDBError) {
@@ -55,7 +55,8 @@ final class MapTestReader {
 
   // MARK: Both
 
-  /// Compares gets, seeks and scans for keys of the table, for keys beside them, and for others. The map says all itself.
+  /// Compares gets, seeks and scans for keys of the table, for keys next to them, and for others. The map serves all of
+  /// them itself.
   func compare(
     _ table: LMDBTable, _ entries: [MapTestEntry], _ generator: inout SeededGenerator, _ comment: Comment
   ) throws {

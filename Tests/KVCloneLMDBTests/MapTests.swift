@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Rule 7: address space is reserved, followed and enlarged, and only while nobody uses the map.
+/// Rule 7: address space is reserved, followed and enlarged, and only while no transaction uses the map.
 @Suite struct MapTests {
   let store: TemporaryStore
   private let mebibyte = 1 << 20
@@ -25,7 +25,7 @@ import Testing
     try writer.commit()
   }
 
-  // A sanitizer leaves less of the address space, which tests that run beside this one have to share.
+  // A sanitizer leaves less of the address space, which concurrent tests have to share.
   @Test(.enabled(if: ProcessInfo.processInfo.environment["KVCLONE_SANITIZER"] == nil, "a sanitizer has the room"))
   func reservesOneTebibyte() throws {
     let environment = try store.create()
@@ -53,7 +53,7 @@ import Testing
     #expect(failure == .mapFull)
     #expect(failure?.message.contains("pinned snapshot") == true)
     #expect(try environment.info().mapSize == 4 * mebibyte)
-    // The reader's map is where it was, and others can read.
+    // The reader's map has not moved, and others can read.
     #expect(try reader?.byteCount(table, 1) == mebibyte)
     #expect(try PinnedReader(environment).byteCount(table, 1) == mebibyte)
     #expect(throws: LMDBError.mapFull) { try put(environment, key, mebibyte / 2) }
@@ -101,7 +101,7 @@ import Testing
     #expect(try environment.info().mapSize >= 32 * mebibyte)
   }
 
-  /// Threads that begin and end read transactions as fast as they can, while `body` runs.
+  /// Runs `body` while threads begin and end read transactions as fast as they can.
   private func withReaders(
     of environment: LMDBEnvironment, _ table: LMDBTable, _ body: () throws -> Void
   ) throws -> Int {
@@ -146,7 +146,7 @@ import Testing
   func aLimitThatForbidsGrowthIsAnErrorAndNoMore() throws {
     let environment = try small(4 * mebibyte)
     environment.close()
-    // The limit comes when the map is open: what the process may still have is less than the map would need.
+    // The limit is set when the map is open: the rest that the process may map is less than the map would need.
     let (size, room) = (96 * mebibyte, 80 * mebibyte)
     let peer = try Peer(
       store.path,
@@ -161,11 +161,11 @@ import Testing
     #expect(peer.finish() == expected)
   }
 
-  /// Who had a limit lost the map, and every transaction ended in `io` (found by `Tools/faults --class map`).
+  /// A process with a limit lost the map, and every transaction ended in `io` (found by `Tools/faults --class map`).
   @Test func followsAsFarAsALimitAllows() throws {
     let environment = try store.create()
     try put(environment, 1, 1000)
-    // The limit comes when the map is open: a map of 1 TiB, which the file names, is more than it allows.
+    // The limit is set when the map is open: a map of 1 TiB, as stored in the file, exceeds it.
     let peer = try Peer(
       store.path,
       [
@@ -189,14 +189,14 @@ import Testing
     let peer = try Peer(
       store.path, ["map=67108864", "open", "put=4000", "wait", "put=60000", "put=60000", "wait", "close"])
     #expect(peer.lines(4).last == "waiting")
-    // With nothing held, both kinds of begin follow.
+    // With no open transaction, both kinds of begin follow.
     #expect(try environment.beginRead().commitNumber > 0)
     #expect(try environment.info().mapSize == 64 * mebibyte)
     try put(environment, 2, 1000)
     var pinned: PinnedReader? = try PinnedReader(environment)
     peer.resume()
     #expect(peer.lines(4) == ["ok", "error mapFull", "ok", "waiting"])
-    // The peer's map was doubled; ours cannot be while a reader is in it.
+    // The peer's map was doubled; the map here cannot be while a reader uses it.
     #expect(throws: LMDBError.mapResized) { _ = try environment.beginRead() }
     #expect(throws: LMDBError.mapResized) { _ = try environment.beginWrite() }
     #expect(try pinned?.byteCount(table, 1) == 1000)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Rules 6, 8 and 12: what disks, limits and crashes do to a store, with real ones.
+/// Rules 6, 8 and 12: stores on full and failing media, with limits, and after crashes, with real ones.
 @Suite struct MediaTests {
   let store: TemporaryStore
 
@@ -16,9 +16,9 @@ import Testing
   @Test func aCreationThatWasKilledIsSweptByTheNextOne() throws {
     let manager = FileManager.default
     for _ in 0..<2 { #expect(try Peer(store.path, ["create-and-die"]).finish() == []) }
-    // The second one swept what the first one left.
+    // The second creation swept the leftovers of the first.
     #expect(try manager.contentsOfDirectory(atPath: store.root).count == 1)
-    // Directories of other names, and what is none of ours, stay.
+    // Directories of other names, and files of others, stay.
     let other = store.root + "/.other.creating-abcdef"
     try FileSystem.createDirectory(other)
     let foreign = store.root + "/.store.creating-notes-of-mine"
@@ -37,7 +37,7 @@ import Testing
         let names = try FileManager.default.contentsOfDirectory(atPath: store.root)
         CreationDirectory.sweep(for: StorePaths(path))
         #expect(try FileManager.default.contentsOfDirectory(atPath: store.root) == names && names.count == 1)
-        // Another process may create the same store meanwhile; the first to finish wins.
+        // Another process may create the same store concurrently; the first to finish wins.
         #expect(try Peer(path, ["create"]).finish() == ["ok"])
       }
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Rule 3 of storage: nobody who opens a file by a name from outside opens one of an open store.
+/// Rule 3 of storage: opening a file by an external name never opens a file of an open store.
 @Suite struct NamedFileTests {
   let store: TemporaryStore
   private static let names = ["data.mdb", "lock.mdb", "writer.lock", "stagers.lock"]
@@ -12,8 +12,8 @@ import Testing
     store = try TemporaryStore()
   }
 
-  /// How many POSIX locks there are on the file, whoever has them; nil where the kernel does not tell.
-  /// The kernel tells its list a page at a time: while other tests lock and unlock, a reading may miss a lock, or tell one twice.
+  /// The number of POSIX locks on the file, of all processes; nil if the kernel does not report them. The kernel
+  /// returns its list a page at a time: while other tests lock and unlock, a read may miss a lock or list one twice.
   private func posixLockCount(_ path: String) throws -> Int? {
     let inode = try #require(try FileSystem.facts(path)).identity.inode
     var greatest: Int?
@@ -53,7 +53,7 @@ import Testing
       }
     }
     #expect(try posixLockCount(lock) == locks)
-    // Of a closed store, and of one that was never open here, they are files like others.
+    // Files of a closed store, and of one that was never open here, are ordinary files.
     environment.close()
     withExtendedLifetime(stagers) {}
     #expect(try !NamedFile.belongsToStore(store.data))
@@ -63,7 +63,7 @@ import Testing
   @Test func opensOtherFiles() throws {
     let environment = try store.create()
     defer { environment.close() }
-    // Names alone say nothing.
+    // Names alone prove nothing.
     let path = store.root + "/lock.mdb"
     try Data("text".utf8).write(to: URL(fileURLWithPath: path))
     let handle = FileHandle(fileDescriptor: try NamedFile.openToRead(path), closeOnDealloc: true)
@@ -90,7 +90,7 @@ import Testing
     }
   }
 
-  /// A path that came with data leads to a regular file below its directory, or nowhere.
+  /// A path from data leads to a regular file below its directory, or is rejected.
   @Test func followsNoLinkBelowADirectory() throws {
     let manager = FileManager.default
     let root = store.root
@@ -115,7 +115,7 @@ import Testing
     #expect(refusal(["a", "pipe"]) == .notPlain)
   }
 
-  /// Whoever may write the folder exchanges what was looked at: the file, or a folder on the way to it.
+  /// A process with write access to the folder replaces checked entries: the file, or a folder on the way to it.
   @Test func staysBelowADirectoryThatIsReplacedConcurrently() throws {
     let manager = FileManager.default
     let root = store.root
@@ -138,7 +138,7 @@ import Testing
     try prepare()
     let piped = refusal(["a", "b", "file"]) { replace(path) { _ = mkfifo(path, 0o600) } }
     #expect(piped == .notPlain)
-    // What was opened is still the folder that was there.
+    // The open descriptor still refers to the original folder.
     try prepare()
     try manager.createDirectory(atPath: root + "/other", withIntermediateDirectories: true)
     try Data("secret".utf8).write(to: URL(fileURLWithPath: root + "/other/file"))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Rules 3, 5, 6 and 12 of storage: what is opened, what is refused, and how a store comes to be.
+/// Rules 3, 5, 6 and 12 of storage: opening, rejecting and creating stores.
 @Suite struct OpeningTests {
   let store: TemporaryStore
 
@@ -164,7 +164,7 @@ import Testing
     }
   }
 
-  /// LMDB leaves such a page when it could not write a newer one, and never looks at it again.
+  /// LMDB leaves an older page like this after it could not write a newer one, and never reads it again.
   @Test func anOlderMetaPageMayNameRootsBeyondItsEnd() throws {
     try store.prepare()
     try store.patch(at: 4096 + 128, [0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0])

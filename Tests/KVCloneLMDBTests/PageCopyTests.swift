@@ -52,7 +52,7 @@ import Testing
     }
     let isSame = try Self.entries(path) == Self.entries(fixture.store.path)
     #expect(isSame, "seed \(seed)")
-    // It is a store to go on with, whichever meta page is the one that is left.
+    // The copy is a store that can be written, with either meta page.
     for round in 0..<3 {
       let environment = try LMDBEnvironment.open(at: path)
       try environment.openTables(PageFixture.names, create: false)
@@ -63,7 +63,7 @@ import Testing
     }
   }
 
-  /// Every length that a node can have around a page's limits, and branches of the longest keys, in many levels.
+  /// Nodes of every length around a page's limits, and branches of the longest keys, in many levels.
   @Test func treesOfManyLevels() throws {
     let store = try TemporaryStore()
     let environment = try store.create(["a", "b", "c"])
@@ -98,7 +98,8 @@ import Testing
       for number in 0..<600 {
         try writer.put(table, "k\(number)", number % 3 == round ? secret : String(repeating: "x", count: number % 90))
       }
-      // As keys, too: LMDB leaves some in the branches above. And as a value with pages of its own, made shorter.
+      // Also in keys: LMDB leaves some in the branches above. And in a value on overflow pages that is replaced by a
+      // shorter one.
       for number in 0..<400 { try writer.put(table, "\(secret) \(number)", "value") }
       try writer.put(table, "long", String(repeating: secret, count: 2000))
       try writer.commit()
@@ -137,14 +138,14 @@ import Testing
       do {
         _ = try copy(fixture.store, to: path)
       } catch PageCopyError.corrupted {
-        // A large value's pages beyond what it needs, say, are no obstacle; what is refused was damage.
+        // Surplus overflow pages of a value, for example, are no obstacle; a rejected file was corrupted.
         #expect(!map.findings.isEmpty, "seed \(seed)")
         #expect(!FileManager.default.fileExists(atPath: path))
         continue
       }
       #expect(try PageFile(at: path).walk().findings == [], "seed \(seed)")
       if map.findings.isEmpty {
-        // Values may have changed: they have no sums here.
+        // Values may have changed: they have no checksums here.
         #expect(try Self.entries(path).mapValues(\.count) == sound.mapValues(\.count), "seed \(seed)")
       }
     }
@@ -164,13 +165,13 @@ import Testing
   @Test func aCopyThatDiedBeforeItsNameIsSwept() throws {
     let store = try TemporaryStore()
     try store.prepare()
-    // A maker that died before it published: its lock is gone, and nobody has its file marked.
+    // A copy that was killed before it was published: its lock is released, and no process has marked its file.
     let dead = store.root + "/.copy.creating-abcdef"
     try FileSystem.createDirectory(dead)
     try Data(count: 4096).write(to: URL(fileURLWithPath: dead + "/data.mdb"))
     let empty = store.root + "/.copy.creating-ghijkl"
     try FileSystem.createDirectory(empty)
-    // One that lives is left alone, with its lock and without.
+    // A copy in progress is kept, with its lock and without.
     let copy = try StoreCopy(to: store.root + "/copy")
     #expect(try !FileSystem.exists(dead) && !FileSystem.exists(empty))
     let directory = copy.directory

@@ -3,8 +3,8 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// A store with trees of several levels, large values, a long free list and overwritten large values, closed; and ways to
-/// damage copies of its file.
+/// A closed store with trees of several levels, large values, a long free list and overwritten large values; and ways
+/// to corrupt copies of its file.
 final class PageFixture {
   let store: TemporaryStore
   let sound: [UInt8]
@@ -35,7 +35,7 @@ final class PageFixture {
             repeating: UInt8(truncatingIfNeeded: generator.next()),
             count: Int(generator.next() % (isLong ? 30_000 : 250)))
           try writer.put(table, key.span.bytes, value.span.bytes)
-          // A shorter large value stays on its longer run of pages, and even a short one does.
+          // A shorter large value stays on its longer run of pages, even a short one.
           if isLong, generator.next() % 2 == 0 {
             let shorter = [UInt8](value.prefix(Int(generator.next() % 3000)))
             try writer.put(table, key.span.bytes, shorter.span.bytes)
@@ -48,7 +48,7 @@ final class PageFixture {
     }
   }
 
-  /// Keys of several lengths; the length follows from the number, so that numbers meet again.
+  /// Keys of several lengths; the number determines the length, so that equal numbers have equal keys.
   static func key(_ number: UInt64, _ generator: inout SeededGenerator) -> [UInt8] {
     let bytes = withUnsafeBytes(of: number.bigEndian) { Array($0) }
     return switch number % 4 {
@@ -59,7 +59,7 @@ final class PageFixture {
     }
   }
 
-  // MARK: Damaging
+  // MARK: Corruption
 
   /// Writes a changed copy over the file, and walks over it.
   func walk(_ change: (inout [UInt8]) -> Void) throws -> PageMap {
@@ -77,7 +77,7 @@ final class PageFixture {
     return (file, try file.walk())
   }
 
-  /// Pages of a kind that a table has, found by their headers along its tree.
+  /// Pages of a kind that belong to a table, found by their headers along its tree.
   func pages(_ table: String, flag: Int) throws -> [Int] {
     let map = try walk { _ in }
     let index = try #require(map.table(table))
@@ -96,7 +96,7 @@ final class PageFixture {
     return found.sorted()
   }
 
-  /// Where a page's nodes are in the file.
+  /// The offsets of a page's nodes in the file.
   func nodes(_ page: Int) -> [Int] {
     let base = page * 4096
     return (0..<(word16(base + 12) - 16) / 2).map { base + word16(base + 16 + 2 * $0) }
@@ -106,7 +106,7 @@ final class PageFixture {
   func word16(_ offset: Int) -> Int { Int(sound[offset]) | Int(sound[offset + 1]) << 8 }
   func word64(_ offset: Int) -> Int { (0..<4).reduce(0) { $0 | word16(offset + 2 * $1) << (16 * $1) } }
 
-  /// The meta page that counts.
+  /// The meta page of the newer commit.
   var meta: Int { word64(144) > word64(4096 + 144) ? 0 : 1 }
 }
 

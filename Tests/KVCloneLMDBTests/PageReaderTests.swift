@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Reading a file without LMDB gives what LMDB gives, and memory stays bounded.
+/// Reading a file without LMDB returns the same as LMDB, in bounded memory.
 @Suite struct PageReaderTests {
   @Test(arguments: [1, 2, 3] as [UInt64]) func agreesWithLMDB(seed: UInt64) throws {
     let store = try TemporaryStore()
@@ -48,7 +48,8 @@ import Testing
     }
   }
 
-  /// What was read stays until its scope ends, whatever is read meanwhile; more than the cache holds.
+  /// Bytes that were read stay valid until their scope ends, regardless of later reads; more bytes than the cache
+  /// holds.
   @Test func bytesStayValidUntilTheirScopeEnds() throws {
     let store = try TemporaryStore()
     let environment = try store.create(["a"])

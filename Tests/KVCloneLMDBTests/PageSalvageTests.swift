@@ -4,7 +4,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Entries beside the trees, in files that make much of them.
+/// Entries outside of the trees, in files that repeat them many times.
 @Suite struct PageSalvageTests {
   private static let length = 1 << 18
   private let fixture: PageFixture
@@ -16,9 +16,9 @@ import Testing
     try #require(fixture.sound.count > 2 * Self.length && leaves.count > 4)
   }
 
-  /// Makes all leaves damaged ones, full of entries that claim 256 KiB of the file each.
+  /// Replaces all leaves by corrupted ones, full of entries that claim 256 KiB of the file each.
   ///
-  /// - Returns: how many entries with a value were visited, and how many could be had.
+  /// - Returns: the number of visited entries with a value, and of readable ones.
   private func visit(_ key: (Int) -> Int) throws -> (values: Int, entries: Int) {
     let salvage = try PageSalvage(PageFile(at: prepare(key)))
     var visited = (values: 0, entries: 0)
@@ -52,7 +52,7 @@ import Testing
     return fixture.store.path
   }
 
-  /// A salvage looks at the header of each record, and most have nothing that it wants.
+  /// A salvage reads the header of each record, and most records have nothing else that it needs.
   @Test func theBeginningOfAValueIsReadWithoutTheRest() throws {
     let path = try prepare { 0x55 << 56 | $0 }
     let readBytes = Atomic(0)
@@ -74,7 +74,7 @@ import Testing
     #expect(entries * Self.length > 32 * fixture.sound.count)
   }
 
-  /// Each page could have a hundred entries with two mebibytes each: a file of 100 MiB would make us read terabytes.
+  /// Each page could have a hundred entries of two mebibytes each: a file of 100 MiB would cause reads of terabytes.
   @Test func whatEntriesClaimIsReadInProportionToTheFile() throws {
     let visited = try visit { 0x55 << 56 | $0 }
     let budget = fixture.sound.count << 6

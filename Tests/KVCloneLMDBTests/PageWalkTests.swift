@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// The walk finds nothing in what LMDB writes, and everything that breaks a rule which LMDB relies on.
+/// The walk finds nothing in files that LMDB writes, and every violation of a rule that LMDB relies on.
 @Suite struct PageWalkTests {
   // MARK: Sound files
 
@@ -39,7 +39,7 @@ import Testing
     options.spillBudget = 0
     let environment = try store.create(["a"], options)
     let table = try environment.table(named: "a")
-    // What else the transaction needs are pages that earlier ones freed.
+    // The other pages that the transaction needs were freed by earlier ones.
     for round in 0..<8 {
       var writer = try environment.beginWrite()
       for number in 0..<200 { try writer.put(table, "key \(number)", "value \(round)") }
@@ -83,9 +83,9 @@ import Testing
     try store.open().close()
   }
 
-  // MARK: Damaged pages
+  // MARK: Corrupted pages
 
-  /// A change of one page's bytes, and what it has to be called.
+  /// A change of one page's bytes, and the expected finding.
   struct Change: Sendable, CustomTestStringConvertible {
     let name: String
     let problem: PageProblem
@@ -124,7 +124,8 @@ import Testing
 
   @Test(arguments: leafChanges) func damagedLeavesAreFound(_ change: Change) throws {
     let fixture = try PageFixture()
-    // Not the first one, before which there is no key to be misplaced by; one whose keys all begin with another byte.
+    // Not the first page, which has no key before it that could be misplaced; a page with keys that all begin with
+    // another byte.
     let page = try #require(
       try fixture.pages("alpha", flag: PageView.leafFlag).last { fixture.sound[fixture.nodes($0)[0] + 8] == 0xFF })
     let map = try fixture.walk { change.change(&$0, page * 4096, fixture) }
@@ -204,11 +205,12 @@ import Testing
   @Test func everyBitOfTheNewMetaPageCounts() throws {
     let fixture = try PageFixture(rounds: 2, entries: 40)
     let meta = fixture.meta * 4096
-    // The bounds and the pad of the header are nobody's, the map's size only has to be enough, and one flag is nobody's either.
+    // The bounds and the pad of the header are unused, the map's size only has to be sufficient, and one flag is unused
+    // too.
     let ignored = Set([8, 9] + Array(12..<16) + Array(32..<40))
     for offset in 0..<152 where !ignored.contains(offset) {
       for bit in 0..<8 where !(offset == 45 && bit == 6) {
-        // A commit number that is next to the other page's from below: the file of one commit ago, and sound.
+        // A commit number one below the other page's: the file of one commit ago, and sound.
         let flipped = offset == 144 ? fixture.word64(meta + 144) ^ 1 << bit : 0
         if offset == 144, flipped + 1 == fixture.word64((4096 - meta) + 144) { continue }
         let map = try fixture.walk { $0[meta + offset] ^= 1 << UInt8(bit) }
@@ -254,7 +256,7 @@ import Testing
     }
   }
 
-  // MARK: Anything
+  // MARK: Random corruption
 
   @Test(arguments: [1, 2, 3, 4] as [UInt64]) func randomBytesNeverCrashTheWalkOrTheReader(seed: UInt64) throws {
     let fixture = try PageFixture(seed: seed, rounds: 3, entries: 500)
@@ -269,7 +271,7 @@ import Testing
             bytes[Int(generator.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: generator.next())
           }
         case 2:
-          // Headers and first nodes: the most is broken there.
+          // Headers and first nodes: most rules can be violated there.
           let base = Int(generator.next() % UInt64(pages)) * 4096
           for _ in 0..<4 { bytes[base + Int(generator.next() % 64)] = UInt8(truncatingIfNeeded: generator.next()) }
         case 3:

@@ -3,14 +3,14 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// A second process (`KVClonePeer`), which says a line for each step of its script.
+/// A second process (`KVClonePeer`), which prints a line for each step of its script.
 final class Peer {
   private let process = Process()
   private let output = Pipe()
   private let input = Pipe()
   private var rest = Data()
 
-  /// The program, beside the one that runs the tests.
+  /// The program, in the directory of the one that runs the tests.
   static let program: String = {
     let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
     return URL(fileURLWithPath: own).deletingLastPathComponent().appendingPathComponent("KVClonePeer").path
@@ -32,7 +32,7 @@ final class Peer {
     try process.run()
   }
 
-  /// What a peer with a preloaded library has of this process's environment: the same LMDB.
+  /// The part of this process's environment that a peer with a preloaded library inherits: the same LMDB.
   private static let environment = ProcessInfo.processInfo.environment.filter { $0.key == "LD_LIBRARY_PATH" }
 
   var pid: Int32 { process.processIdentifier }
@@ -55,7 +55,7 @@ final class Peer {
     (0..<count).compactMap { _ in line() }
   }
 
-  /// Lets a peer that said "waiting" go on.
+  /// Resumes a peer that printed "waiting".
   func resume() {
     input.fileHandleForWriting.write(Data("\n".utf8))
   }
@@ -65,7 +65,7 @@ final class Peer {
     process.waitUntilExit()
   }
 
-  /// All lines that are left, once it ended.
+  /// All remaining lines, after the process has ended.
   func finish() -> [String] {
     try? input.fileHandleForWriting.close()
     var lines: [String] = []
@@ -78,7 +78,7 @@ final class Peer {
     if process.isRunning { kill() }
   }
 
-  // MARK: What the machine allows
+  // MARK: Capabilities of the machine
 
   static let isRoot = geteuid() == 0
   static let canUnsharePIDs = succeeds("/usr/bin/unshare", ["--fork", "--pid", "true"])
@@ -96,8 +96,8 @@ final class Peer {
     return process.terminationStatus == 0
   }
 
-  /// Runs a shell script in a mount namespace of its own, where what it mounts is nobody else's. `$1` is the peer, `$2`
-  /// the store's parent. Returns the lines it prints.
+  /// Runs a shell script in a mount namespace of its own, in which its mounts are private. `$1` is the peer, `$2` the
+  /// store's parent. Returns the lines it prints.
   static func script(_ text: String, root: String) throws -> [String] {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Cursors that keep their places in a write transaction: a hint, so that whatever is done between says the same with it.
+/// Cursors that are retained in a write transaction: an optimization that changes no result.
 @Suite(.serialized) struct PlaceTests {
   @Test(arguments: [21, 22, 23, 24] as [UInt64]) func everythingIsTheSameWithThem(seed: UInt64) throws {
     let store = try TemporaryStore()
@@ -17,8 +17,8 @@ import Testing
       var writer = try environment.beginWrite()
       for step in 0..<2000 {
         if step % 500 == 0 {
-          // Two of three tables: one is always read and written the usual way.
-          // The last ones are kept until the transaction ends.
+          // Two of three tables: one is always read and written without a retained cursor. The last ones are kept until
+          // the transaction ends.
           if step % 1000 != 0 {
             writer.retainCursors(in: [tables[0].dbi, tables[1].dbi])
           } else {
@@ -26,7 +26,7 @@ import Testing
           }
         }
         let which = Int(generator.next() % 3)
-        // Mostly near the key before, as where places are kept, and sometimes anywhere.
+        // Mostly near the previous key, where a retained cursor helps, and sometimes anywhere.
         let near = UInt64(step / 2) + generator.next() % 8
         let number = generator.next() % 10 == 0 ? generator.next() % 2000 : near
         try Self.change(&writer, tables[which], &models[which], number, &generator, seed)
@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  /// What the seam's calls find, which go by the places where they are kept.
+  /// Checks the storage calls that use retained cursors.
   private static func look(
     _ writer: inout LMDBWriteTransaction, _ table: LMDBTable, _ model: [UInt64: [UInt8]], _ number: UInt64,
     _ seed: UInt64
@@ -78,7 +78,7 @@ import Testing
         writer.placedSeek(table.dbi, key, .atOrBefore, &entry)
           ?? writer.pointers.seek(table.dbi, key, .atOrBefore, &entry)
       }
-      // The nearest key below is looked for among few: the model is a dictionary.
+      // The nearest key below is searched among few: the model is a dictionary.
       let expected = (0...40).lazy.map { probe &- $0 }.first { model[$0] != nil }
       if let expected {
         #expect(before == 0 && Array(entry.key) == SpillTests.key(expected), "seed \(seed)")
@@ -102,7 +102,7 @@ import Testing
     try write(1)
     #expect(try environment.lastFreedPageCount() >= 1024)
     let length = try environment.info().lastPage
-    // Too early: the file grows. Too late for the first ones to count.
+    // Too early: the file grows. Too late for the first freed pages to be reused.
     try write(4 << 20)
     #expect(try environment.info().lastPage > length)
     #expect(try environment.lastFreedPageCount() < 10)

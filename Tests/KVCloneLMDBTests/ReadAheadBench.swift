@@ -4,7 +4,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// What is requested from the disk, and what the page cache is said to have.
+/// The requests to the disk, and the simulated content of the page cache.
 final class RequestLog: Sendable {
   private let requested = Mutex<[Range<UInt64>]>([])
   private let lookups = Mutex(0)
@@ -48,14 +48,14 @@ final class RequestLog: Sendable {
   }
 }
 
-/// A store with a table of three levels, and one of large values whose pages lie between the leaves of the first.
+/// A store with a table of three levels, and one of large values, with overflow pages between the leaves of the first.
 final class ReadAheadBench {
   let store: TemporaryStore
   let log: RequestLog
   private(set) var environment: LMDBEnvironment
   private(set) var tables: [LMDBTable] = []
   static let entryCount: UInt64 = 20_000
-  /// The pages of the file, by what they are; overflow pages by their first one.
+  /// The pages of the file by kind; overflow pages by their first one.
   private(set) var leaves: [Set<UInt64>] = []
   private(set) var branches: [Set<UInt64>] = []
   private(set) var overflows: Set<UInt64> = []
@@ -108,7 +108,7 @@ final class ReadAheadBench {
     self.branches.append(branches)
   }
 
-  /// The leaves in which the entries of a range are, by where LMDB finds them.
+  /// The leaves of the entries in a range, at LMDB's addresses.
   func leaves(_ table: Int, _ numbers: Range<UInt64>) throws -> [UInt64] {
     let reader = try MapTestReader(environment)
     var found: [UInt64] = []
@@ -123,7 +123,7 @@ final class ReadAheadBench {
     return found
   }
 
-  /// Scans as a fetch does; how many entries there are before the end.
+  /// Scans as a fetch does; returns the number of entries before the end.
   @discardableResult
   func scan(_ table: Int, _ numbers: Range<UInt64>, isBounded: Bool = true, _ reader: MapTestReader) -> Int {
     let (low, high) = (Self.key(numbers.lowerBound), Self.key(numbers.upperBound))

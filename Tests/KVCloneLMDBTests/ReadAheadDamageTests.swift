@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Page numbers of a corrupted file, and maps that are shorter than what is asked for, lead read-ahead nowhere.
+/// Page numbers of a corrupted file, and maps that are shorter than the requested range, cause no request.
 @Suite struct ReadAheadDamageTests {
   @Test(arguments: [0, 1, 2, 0xFFFF_FFFF, 0x7FFF_FFFF_FFFF, 0xFFFF_FFFF_FFFF])
   func childrenBeyondTheFileAreNotRequested(child: Int) throws {
@@ -25,7 +25,7 @@ import Testing
     try read { bytes, page, _ in bytes.put16(PageView.leafFlag, at: page + 10) }
   }
 
-  /// Reads a table whose branch pages, but the root, were all changed, in every way that reads ahead.
+  /// Reads a table after changing all branch pages except the root, in every way that reads ahead.
   private func read(_ change: (inout [UInt8], _ page: Int, _ node: Int) -> Void) throws {
     let bench = try ReadAheadBench()
     let (environment, table) = (bench.environment, bench.tables[0])
@@ -33,7 +33,7 @@ import Testing
     _ = reader.entries(table, limit: 1)
     let root = try #require(reader.transaction.map.tree(table.dbi, isScan: true)).root
     let pageCount = UInt64(try environment.info().lastPage) + 1
-    // The map shows what is written to the file at once. Only the map is read: LMDB would trust it.
+    // The map shows writes to the file at once. Only the map is read: LMDB would trust it.
     var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: bench.store.data)))
     for branch in bench.branches[0] where branch != root {
       let page = Int(branch) * 4096
@@ -75,7 +75,7 @@ import Testing
     #expect(log.takeRuns() == [2..<4])
   }
 
-  /// Without hooks: whatever the kernel says of addresses that are no file's, or no mapping at all.
+  /// Without hooks: the kernel's real results for addresses outside of files and mappings.
   @Test func memoryThatIsNoFileIsHarmless() throws {
     let memory = UnsafeMutableRawPointer.allocate(byteCount: 4 * 4096, alignment: 4096)
     defer { memory.deallocate() }

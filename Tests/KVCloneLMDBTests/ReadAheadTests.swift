@@ -12,7 +12,7 @@ import Testing
     let reader = try MapTestReader(bench.environment)
     #expect(bench.scan(0, numbers, reader) == min(numbers.count, Int(ReadAheadBench.entryCount - numbers.lowerBound)))
     let requested = bench.log.take()
-    // The scan reads the first leaf, and finds out by the second one that it goes on.
+    // The scan reads the first leaf, and detects at the second one that it continues.
     #expect(requested.intersection(bench.leaves[0]) == Set(leaves.dropFirst(2)))
     #expect(requested.isSubset(of: bench.leaves[0].union(bench.branches[0])))
   }
@@ -28,7 +28,7 @@ import Testing
     #expect(bench.leaves[0].count > 500 && bench.branches[0].count > 2)
   }
 
-  /// A scan that stops early has requested no more than it read, and a few.
+  /// A scan that stops early has requested only few pages more than it read.
   @Test(arguments: [10, 100, 1_000, 10_000]) func windowGrowsWithTheScan(limit: Int) throws {
     let bench = try ReadAheadBench()
     let reader = try MapTestReader(bench.environment)
@@ -37,7 +37,7 @@ import Testing
     #expect(bench.log.take().intersection(bench.leaves[0]).count <= 3 * leavesRead + 8)
   }
 
-  /// Batches of one table, each with a scan of its own, go on where the one before ended.
+  /// Batches of one table, each with a scan of its own, continue at the end of the previous one.
   @Test func scansThatContinueAnotherKeepItsWindow() throws {
     let bench = try ReadAheadBench()
     let reader = try MapTestReader(bench.environment)
@@ -58,7 +58,7 @@ import Testing
     #expect(lookups > 0 && lookups < bench.leaves[0].count / 8)
   }
 
-  /// The page cache may lose what it has while a scan runs.
+  /// The page cache may evict pages while a scan runs.
   @Test func requestsBeginWhereMemoryEnds() throws {
     let bench = try ReadAheadBench(isCold: false)
     let reader = try MapTestReader(bench.environment)
@@ -112,7 +112,7 @@ import Testing
 
   // MARK: Large values
 
-  /// A scan of the small values requests no overflow page of the large ones that lie between them.
+  /// A scan of the small values requests no overflow page of the large ones between them.
   @Test func valuesOfAnotherTableAreNotRequested() throws {
     let bench = try ReadAheadBench()
     let reader = try MapTestReader(bench.environment)
@@ -156,7 +156,7 @@ import Testing
     var requested = bench.log.take()
     #expect(requested.intersection(bench.leaves[0]).isSubset(of: leaves))
     #expect(requested.intersection(bench.leaves[0]).count >= leaves.count - 3)
-    // The committed tree stays what it was while the transaction changes its own.
+    // The committed tree stays unchanged while the transaction changes its own.
     for number in stride(from: 0, to: ReadAheadBench.entryCount, by: 50) {
       try writer.put(
         bench.tables[0], ReadAheadBench.key(number).span.bytes, [UInt8](repeating: 3, count: 80).span.bytes)

@@ -4,15 +4,16 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// A reader's number is that of the commit that it sees, wherever it was held up while it began: what is remembered of a snapshot is
-/// remembered by its number.
+/// A reader's number is that of the commit that it sees, regardless of delays at any point of its beginning: cached
+/// data of a snapshot is identified by this number.
 @Suite(.serialized) struct ReaderNumberTests {
-  /// 1 from the time when a thread stands still until it may go on.
+  /// 1 from the time when a thread is stopped until it may continue.
   private static let isHeld = Atomic<Int>(0)
-  /// Whether it did, since it looked last.
+  /// Whether the thread was stopped since its last check.
   private static let wasHeld = Atomic<Bool>(false)
 
-  /// Signals stop the reader anywhere, also between its number and the roots that belong to it, and two commits are made meanwhile.
+  /// Signals stop the reader anywhere, also between its number and the roots that belong to it, and two commits are
+  /// made before it continues.
   @Test func isThatOfTheCommitThatIsSeen() throws {
     let store = try TemporaryStore()
     let environment = try store.create()
@@ -29,7 +30,8 @@ import Testing
     action.__sigaction_handler.sa_handler = { _ in
       Self.wasHeld.store(true, ordering: .relaxed)
       Self.isHeld.store(1, ordering: .sequentiallyConsistent)
-      // Whoever stands still may have a lock of the allocator's that the other thread waits for, so it does not do so for ever.
+      // A stopped thread may hold a lock of the allocator that the other thread waits for, so the stop is limited in
+      // time.
       var start = timespec()
       var now = timespec()
       clock_gettime(CLOCK_MONOTONIC, &start)
@@ -65,12 +67,12 @@ import Testing
     let isOver = Atomic<Bool>(false)
     let hasEnded = Atomic<Bool>(false)
     let count = Atomic<Int>(0)
-    /// Times when another commit than that of the number was seen.
+    /// The number of reads that saw another commit than the number's.
     let wrong = Atomic<Int>(0)
 
     func run(_ environment: LMDBEnvironment, _ table: LMDBTable) {
       let key: [UInt8] = [1]
-      // Threads that workers of a queue start have all signals blocked, as these have.
+      // Threads that workers of a queue start have all signals blocked, like the workers.
       var signals = sigset_t()
       sigemptyset(&signals)
       sigaddset(&signals, SIGURG)
@@ -79,7 +81,7 @@ import Testing
       while !isOver.load(ordering: .acquiring) {
         do {
           let reader = try environment.beginRead()
-          // Beginning is most of what is done between two signals.
+          // Most of the time between two signals is spent in beginning.
           if !ReaderNumberTests.wasHeld.load(ordering: .relaxed) { continue }
           ReaderNumberTests.wasHeld.store(false, ordering: .relaxed)
           let seen = try reader.bytes(table, key)?.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }

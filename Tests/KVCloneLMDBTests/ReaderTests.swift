@@ -47,7 +47,8 @@ import Testing
     _ = try second.beginRead()
   }
 
-  /// Threads begin and end while another one closes: nobody reads what is closed, and it is closed in the end.
+  /// Threads begin and end reads while another one closes: no thread reads a closed environment, and it is closed in
+  /// the end.
   @Test func closesUnderReaders() throws {
     for _ in 0..<20 {
       let environment = try FileSystem.exists(store.path) ? store.open() : store.create()
@@ -85,7 +86,7 @@ import Testing
     #expect(peer.lines(3).last == "waiting")
     #expect(try environment.liveReaders().contains { $0.pid == peer.pid && $0.commit != nil })
     peer.kill()
-    // Its slot is still taken, and pages cannot be used again.
+    // Its slot is still taken, and pages cannot be reused.
     let before = try commit(50)
     let grown = try commit(50)
     #expect(grown - before >= 500)
@@ -111,7 +112,7 @@ import Testing
 
   @Test func aForkedChildMayUseNothingOfItsParentsAndOpenItsOwn() throws {
     try store.prepare()
-    // 1 + 2 + 4: read, write and info refused; 8: opened anew. The parent's snapshot is still its own afterwards.
+    // 1 + 2 + 4: read, write and info rejected; 8: reopened. The parent's snapshot is still its own afterwards.
     let peer = try Peer(store.path, ["open", "begin", "fork", "count", "put=3", "end", "count"])
     #expect(peer.finish() == ["ok", "ok", "child 15", "count 1", "ok", "ok", "count 4"])
   }

@@ -4,8 +4,8 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Forced spills: flat memory, and the same contents as without them. They rest on the library's inner order, so they
-/// are tested against a model, with aborts, and every page of the file is counted.
+/// Forced spills: flat memory, and the same contents as without them. They depend on the library's internal order, so
+/// they are tested against a model, with aborts, and every page of the file is counted.
 @Suite(.serialized) struct SpillTests {
   @Test(arguments: [(1, 50), (2, 700), (3, 5000), (4, 0)] as [(UInt64, Int)])
   func randomWritesMatchAModel(seed: UInt64, every: Int) throws {
@@ -50,7 +50,7 @@ import Testing
 
   /// 256 MiB in one transaction; without spills the process would hold all of it.
   ///
-  /// In a process of its own: beside other tests, their memory would be counted. A sanitizer keeps what is freed.
+  /// In a process of its own: memory of concurrent tests would be counted. A sanitizer keeps freed memory.
   @Test func memoryStaysFlat() throws {
     let store = try TemporaryStore()
     try store.create().close()
@@ -74,7 +74,7 @@ import Testing
     #expect(try environment.auditPages().isConsistent)
   }
 
-  /// Two tables, long values, a reopening after each round.
+  /// Two tables, long values, and reopening after each round.
   @Test(arguments: [11, 12] as [UInt64]) func randomWritesInTwoTablesMatchAModel(seed: UInt64) throws {
     let store = try TemporaryStore()
     var options = LMDBOptions()
@@ -126,7 +126,7 @@ import Testing
       let table = try environment.openTables(["a"], create: false)[0]
       #expect(try environment.beginRead().keys(table).count == 1 + round)
       #expect(try environment.auditPages().isConsistent)
-      // What the dead one wrote is written over.
+      // The pages that the killed writer wrote are overwritten.
       var writer = try environment.beginWrite()
       try writer.put(table, "own \(round)", String(repeating: "x", count: 100_000))
       try writer.commit()
@@ -135,7 +135,8 @@ import Testing
     }
   }
 
-  /// LMDB 0.9.24 forgets a mebibyte with each: the processes that verified stores for the fault campaign took all memory in the end.
+  /// LMDB 0.9.24 leaks a mebibyte with each: the processes that verified stores for the fault campaign finally used all
+  /// memory.
   @Test(.enabled(if: ProcessInfo.processInfo.environment["KVCLONE_SANITIZER"] == nil, "sanitizers count no bytes"))
   func aTransactionThatSpilledLeavesNothingInMemory() throws {
     let store = try TemporaryStore()
@@ -146,7 +147,7 @@ import Testing
     #expect(grown < 20)
   }
 
-  /// What a trial finds is hidden by other threads that allocate: then it is made again later, and nothing stays lost.
+  /// Allocations of other threads hide the result of a trial: the trial is repeated later, and all leaks are freed.
   @Test(.enabled(if: ProcessInfo.processInfo.environment["KVCLONE_SANITIZER"] == nil, "sanitizers count no bytes"))
   func leaksHiddenByOtherAllocationsAreFreedLater() throws {
     let store = try TemporaryStore()
@@ -159,7 +160,7 @@ import Testing
   }
 
   /// LMDB 0.9.25 to 0.9.33 free the list of spilled pages after they have released the write lock (ITS#9564), which
-  /// another thread of the process would have by then: it may not begin before the call has returned.
+  /// another thread of the process would hold by then: it may not begin before the call has returned.
   @Test func threadsThatSpillTakeTurns() throws {
     let store = try TemporaryStore()
     let environment = try store.create()
@@ -203,8 +204,8 @@ import Testing
     #expect(try TemporaryStore().create().isSpillSupported)
   }
 
-  /// Libraries of another inner order: one that refuses before it makes room, one that takes the value, one that looks
-  /// at its length first, and one that loses pages.
+  /// Libraries of another internal order: one that rejects before it makes room, one that takes the value, one that
+  /// checks its length first, and one that loses pages.
   @Test func otherLibrariesAreFoundNotTo() {
     #expect(!SpillProbe.findsSupport { _, _ in -30784 })
     #expect(!SpillProbe.findsSupport { _, _ in 0 })
@@ -220,7 +221,7 @@ import Testing
 
   @Test func theNextPageIsKeptWhereItIsLookedFor() {
     #expect(NextPageProbe.isSupported)
-    // Pointers, the transaction's number and others do not pass for it.
+    // Pointers, the transaction's number and other fields are not mistaken for it.
     for offset in stride(from: 0, to: 64, by: 8) where offset != NextPageProbe.offset {
       #expect(!NextPageProbe.isNextPage(at: offset), "offset \(offset)")
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// A spool gives back what was written, leaves nothing, and does not fill the disk.
+/// A spool returns the written bytes, leaves no file, and does not fill the disk.
 @Suite struct SpoolFileTests {
   private let store: TemporaryStore
 
@@ -19,7 +19,7 @@ import Testing
     return bytes
   }
 
-  /// With file systems that have O_TMPFILE, and as on those that do not.
+  /// With file systems that have O_TMPFILE, and those without.
   @Test(arguments: [true, false]) func whatIsWrittenIsReadBack(canBeUnnamed: Bool) throws {
     let seed = UInt64.random(in: 0 ... .max)
     var generator = SeededGenerator(seed: seed)
@@ -34,7 +34,7 @@ import Testing
       #expect(spool.byteCount == written.count)
       let read = try readAll(spool, upTo: Int(generator.next() % 9_000) + 1)
       #expect(read == written, "seed \(seed), round \(round)")
-      // Shorter contents show nothing of longer ones before them.
+      // Shorter contents show nothing of previous longer ones.
       spool.removeAll()
       #expect(try readAll(spool, upTo: 100).isEmpty)
     }
@@ -51,7 +51,7 @@ import Testing
     #expect(facts.links == 0 && facts.mode == 0o600 && facts.kind == .regularFile)
   }
 
-  /// A process may be killed between `open` and `unlink`, where there is no O_TMPFILE.
+  /// Without O_TMPFILE, a process may be killed between `open` and `unlink`.
   @Test func whatAKilledProcessLeftIsRemoved() throws {
     let names = ["kvclone-scratch-1-2", "kvclone-scratch-3-4", "scratch-5-6", "kvclone-scratch-7-8"]
     for name in names { try Data().write(to: URL(fileURLWithPath: "\(store.root)/\(name)")) }
@@ -59,7 +59,7 @@ import Testing
     FileSystem.removeFile("\(store.root)/\(names[3])")
     try FileSystem.createDirectory("\(store.root)/\(names[3])")
     _ = try SpoolFile(directory: store.root, canBeUnnamed: false)
-    // What has bytes, another name, or is no file, is not a leftover.
+    // A file with bytes or another name, and an entry that is not a file, is not a leftover.
     #expect(try self.names().sorted() == ["kvclone-scratch-3-4", "kvclone-scratch-7-8", "scratch-5-6"])
   }
 
@@ -85,7 +85,7 @@ import Testing
       df --output=used -k "$2/disk" | tail -n 1
       """, root: store.root)
     #expect(lines.prefix(3) == ["ok", "ok", "error diskFull"])
-    // Kibibytes, of which nothing is left.
+    // Kibibytes, all released.
     #expect(lines.last.flatMap { Int($0.filter { $0 != " " }) } == 0)
   }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// A directory of its own for one test, removed with it.
+/// A directory for one test, removed with the object.
 final class TemporaryStore {
   let root: String
   let path: String
@@ -113,7 +113,7 @@ extension LMDBReadTransaction {
   }
 }
 
-/// A closure cannot consume what it captured, so `#expect(throws:)` cannot commit.
+/// A closure cannot consume a captured value, so `#expect(throws:)` cannot commit.
 func commitError(_ transaction: consuming LMDBWriteTransaction) -> LMDBError? {
   do throws(LMDBError) {
     try transaction.commit()
@@ -144,7 +144,7 @@ struct SeededGenerator: RandomNumberGenerator {
   }
 }
 
-/// A read transaction that a test ends when it likes, by letting go of it.
+/// A read transaction that a test ends at any time by releasing it.
 final class PinnedReader {
   private let transaction: LMDBReadTransaction
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// What transactions promise: reads, writes, order, aborts, limits.
+/// The guarantees of transactions: reads, writes, order, aborts, limits.
 @Suite struct TransactionTests {
   let store: TemporaryStore
   let environment: LMDBEnvironment
@@ -146,7 +146,7 @@ import Testing
   @Test func tellsWhenReadersAreFull() throws {
     var options = LMDBOptions()
     options.maximumReaders = 2
-    // A store of its own: an existing lock file keeps the number of slots it was made with.
+    // A separate store: an existing lock file keeps its number of slots.
     let environment = try LMDBEnvironment.create(at: store.root + "/small", tables: [], options: options)
     let first = try environment.beginRead()
     do {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// One writer at a time, with a timeout, a name, and no way to hang on oneself.
+/// One writer at a time, with a timeout, a name, and no deadlock of a writer with itself.
 @Suite struct WriterTests {
   let store: TemporaryStore
   let environment: LMDBEnvironment
@@ -70,7 +70,7 @@ import Testing
     #expect(try environment.beginRead().text(table, "count") == "200")
   }
 
-  /// An open file description of its own holds the lock as another process would.
+  /// A second open file description holds the lock as another process would.
   @Test func waitsForAnotherProcess() throws {
     let other = try WriterLockFile(path: store.path + "/writer.lock")
     try other.acquire(deadline: nil, label: "backup")
@@ -83,7 +83,7 @@ import Testing
       #expect(error.message.contains("backup"))
     }
     #expect(environment.currentWriter?.label == "backup")
-    // Closing another descriptor of the file drops no such lock.
+    // Closing another descriptor of the file drops no open file description lock.
     _ = try WriterLockFile(path: store.path + "/writer.lock")
     #expect(throws: (any Error).self) { _ = try environment.beginWrite(timeout: .zero) }
     // The failed attempts left the slot free.
@@ -116,7 +116,7 @@ import Testing
     let output = Pipe()
     holder.standardOutput = output
     try holder.run()
-    // A pipe may give the word and its line end apart.
+    // A pipe may deliver the word and its line end separately.
     #expect(output.fileHandleForReading.availableData.starts(with: Data("locked".utf8)))
     #expect(environment.currentWriter?.pid == 4711)
     #expect(throws: (any Error).self) { _ = try environment.beginWrite(timeout: .zero) }
@@ -135,7 +135,7 @@ import Testing
     options.mapSize = 1 << 20
     let small = try store.open(options)
     let table = try small.openTables(["a"], create: false)[0]
-    // What another process would do, past the registry.
+    // As another process would do it, bypassing the registry.
     options.mapSize = 64 << 20
     let raw = try LMDBEnvironment.openRaw(store.path, options, minimumMap: 0, deadline: options.openingDeadline)
     let other = LMDBEnvironment(
