@@ -1,6 +1,6 @@
 import KVCloneTestSupport
 
-/// An expression as Xcode archives it.
+/// An expression in the form that Xcode archives.
 indirect enum TestExpression: Sendable {
   case constant(TestObject)
   case classConstant(String)
@@ -15,13 +15,13 @@ indirect enum TestExpression: Sendable {
 
   static let utilities = TestExpression.classConstant("_NSPredicateUtilities")
   static func text(_ text: String) -> TestExpression { .constant(.value(.string(text))) }
-  /// `$source.path`, as Foundation's parser makes it.
+  /// `$source.path`, in the form that Foundation's parser creates.
   static func source(_ path: String) -> TestExpression {
     .function(.variable("source"), path.contains(".") ? "valueForKeyPath:" : "valueForKey:", [.specifier(path)])
   }
 }
 
-/// What an archive holds: a value, or an object of a class.
+/// The content of an archive: a value, or an object of a class.
 indirect enum TestObject: Sendable {
   case value(TestValue)
   case object(String, [(String, TestObject)])
@@ -67,7 +67,7 @@ struct ArchiveWriter {
     }
   }
 
-  /// Numbers, flags and bytes of an object's own stand in it; everything else is referred to.
+  /// Numbers, flags and bytes of an object are stored inline; everything else is referenced.
   private mutating func field(_ object: TestObject) -> TestValue {
     if case .value(let value) = object { return value }
     return .reference(add(object))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KVCloneCoreData
 
-/// What Xcode compiles models to: archives, in bundles or by themselves.
+/// Models that Xcode compiled: archives, in bundles or alone.
 @Suite("compiled models")
 struct CompiledModelTests {
   typealias Options = ModelArchiveWriter.Options
@@ -15,7 +15,7 @@ struct CompiledModelTests {
     Options(usesProxies: true, usesKnownKeys: true, isXML: true),
   ]
 
-  /// One of everything that an archive has.
+  /// A model with one of everything that an archive can contain.
   private static func model(version: String = "M 2") -> ManagedObjectModel {
     var name = AttributeDescription(
       "name", .string, optional: false, default: "untitled", min: 1, max: 64, regularExpression: "^[a-z <&>]*$",
@@ -70,7 +70,7 @@ struct CompiledModelTests {
       ])
   }
 
-  /// A model as an archive has it: without what only the model editor needs, and in the archive's order.
+  /// A model in the form of an archive: without data that only the model editor needs, and in the archive's order.
   static func archived(_ given: ManagedObjectModel) -> ManagedObjectModel {
     let entities = given.entities.map { entity in
       var entity = entity
@@ -87,7 +87,7 @@ struct CompiledModelTests {
       }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
       entity.relationships.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
       entity.fetchedProperties.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
-      // Where there are fetch indexes, Xcode's older marks say nothing more.
+      // With fetch indexes, Xcode's older index marks add nothing.
       if entity.indexes.contains(where: { $0.origin == .fetchIndex }) {
         entity.indexes.removeAll { $0.origin != .fetchIndex }
       }
@@ -114,7 +114,7 @@ struct CompiledModelTests {
     _ = try read.validate()
   }
 
-  /// A sub-entity's proxy was taken for an attribute without a type, declared beside the one that it stands for.
+  /// A subentity's proxy was read as an attribute without a type, declared next to the attribute that it represents.
   @Test("a proxy is an inherited property, and no declaration")
   func proxies() throws {
     let model = try ModelArchive.model(
@@ -171,14 +171,14 @@ struct CompiledModelTests {
     #expect(versions.names == ["M 2", "M"] && versions.current == "M 2" && versions.warnings.isEmpty)
     let loaded = try ManagedObjectModel.load(contentsOf: path + "/")
     #expect(loaded.model == Self.archived(Self.model()))
-    // The model's own oddities are the same out of any file.
+    // Warnings about the model itself are the same from any file.
     let ofFiles = loaded.warnings.filter { [.strayFile, .currentVersion, .unknownContent].contains($0.kind) }
     #expect(ofFiles.isEmpty, "\(ofFiles)")
     #expect(try ManagedObjectModel.load(contentsOf: path, version: "M").model.entities.map(\.name) == ["Old"])
     #expect(try ManagedObjectModel.load(contentsOf: path, version: "M 2.mom").model.versionIdentifier == "M 2")
     #expect(
       try ManagedObjectModel.loadVersions(contentsOf: path).map(\.model.versionIdentifier) == ["M", "M 2"])
-    // One version by itself has the bundle's name.
+    // A single version has the bundle's name.
     for name in ["M 2.mom", "M 2.omo"] {
       let one = try ManagedObjectModel.load(contentsOf: path + "/" + name).model
       #expect(one == loaded.model, "\(name)")
@@ -209,11 +209,11 @@ struct CompiledModelTests {
     #expect(try ManagedObjectModel.load(contentsOf: path).warnings.map(\.kind) == [.currentVersion])
     try FileManager.default.removeItem(atPath: path + "/M 2.mom")
     #expect(try ManagedObjectModel.load(contentsOf: path).warnings.map(\.kind) == [.strayFile, .currentVersion])
-    // Only the copy that Core Data reads is left.
+    // Only the copy that Core Data reads remains.
     #expect(throws: ModelFileError.optimizedModel(path: path + "/M 2.omo")) {
       try ManagedObjectModel.load(contentsOf: path + "/M 2.omo")
     }
-    // An archive is one under any name.
+    // An archive is recognized under any name.
     try Data(ModelArchiveWriter.bytes(Self.model())).write(to: URL(fileURLWithPath: path + "/M 2.omo"))
     #expect(try ManagedObjectModel.load(contentsOf: path + "/M 2.omo").model.entities.count == 3)
     try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path + "/M.mom"))
@@ -313,8 +313,8 @@ struct CompiledCorpusTests {
     #expect(count > 70)
   }
 
-  /// Without what the writer of the tests does not write, and Core Data has no archive of: index expressions, and
-  /// renaming identifiers that are the name.
+  /// Removes index expressions, which Core Data does not archive and the tests' writer does not write, and renaming
+  /// identifiers that equal the name.
   private static func writable(_ given: ManagedObjectModel) -> ManagedObjectModel {
     let entities = given.entities.map { entity in
       var entity = entity
@@ -343,7 +343,8 @@ struct CompiledCorpusTests {
       fetchRequestTemplates: given.fetchRequestTemplates.map(spelled))
   }
 
-  /// Compiled by Xcode 13.4 from SwiftGen's model, and what `kvclone model` says of the sources in the same repository.
+  /// Compiled by Xcode 13.4 from SwiftGen's model, and the output of `kvclone model` for the sources in the same
+  /// repository.
   @Test("a bundle that Xcode compiled is what its sources are")
   func swiftGen() throws {
     let path = try #require(Corpus.field("compiled-model.momd"))

@@ -4,13 +4,13 @@ import Testing
 
 @testable import KVCloneCoreData
 
-/// Which table has the links of which relationship.
+/// The assignment of tables of links to relationships.
 @Suite("tables of links")
 struct CoreDataLayoutTests {
   /// A store of root entities with these tables of links.
   private struct Store {
     var entities: [EntityDescription]
-    /// By name: the names of the columns.
+    /// The names of the columns, by the table's name.
     var joins: [String: [String]]
 
     func layout() throws -> CoreDataLayout {
@@ -92,7 +92,7 @@ struct CoreDataLayoutTests {
         "Note.tag": ["Z_1TAG", "Z_1NOTES", "Z_2TAG"], "Note.tag1": ["Z_1TAG1", "Z_1NOTES1", "Z_2TAG1"],
         "Note.tag12": ["Z_1TAG12", "Z_1NOTES12", "Z_2TAG12"],
       ])
-    // A table that is another relationship's is not taken for the one that is missing.
+    // Another relationship's table does not replace the missing one.
     store.joins["Z_1TAG"] = nil
     let refusal = store.refusal()
     #expect(
@@ -100,7 +100,7 @@ struct CoreDataLayoutTests {
         && refusal?.message.contains("no join table") == true)
   }
 
-  /// As in a store of Core Data's: names of columns are unique among all tables.
+  /// As in Core Data's stores: column names are unique across all tables.
   @Test("a column whose name is taken has a number appended")
   func takenNames() throws {
     let store = Store(
@@ -189,7 +189,7 @@ struct CoreDataLayoutTests {
   @Test("two tables on the same pages are refused")
   func sharedPages() throws {
     var fixture = CoreDataFixture()
-    // Else there are more pages than a byte can count.
+    // Otherwise the store has more pages than one byte can count.
     fixture.rows["ZNOTE"] = []
     let bytes = fixture.bytes()
     func layout(_ bytes: [UInt8]) throws -> CoreDataLayout {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KVCloneCoreData
 
-/// What is no value of an attribute.
+/// Stored values that an attribute's type does not accept.
 @Suite("values in columns")
 struct CoreDataValueTests {
   private func refusal(_ stored: SQLiteValue, _ type: AttributeType) -> CoreDataValue.Refusal? {
@@ -31,11 +31,11 @@ struct CoreDataValueTests {
       if case .wrongType = refusal(.text(text), .decimal) {} else { Issue.record("'\(text)' is a number") }
     }
     for text in [long, "1e99999999999999999999", "1e-99999999999999999999", "-.5e-3"] {
-      // Whatever it is, it does not trap.
+      // No text traps.
       _ = refusal(.text(text), .decimal)
     }
     if case .outOfRange = refusal(.text(long), .decimal) {} else { Issue.record("a hundred thousand digits") }
-    // More digits than a Decimal has are refused, and not rounded; so is what is beyond its range.
+    // Numbers with more digits than a Decimal has are rejected instead of rounded; so are those beyond its range.
     for text in [
       "12345678901234567890123456789012345678901", "0.1234567890123456789012345678901234567890123",
       "340282366920938463463374607431768211456", "10e127",

@@ -4,7 +4,7 @@ import KVCloneModel
 import KVCloneTestSupport
 import Testing
 
-/// Every real model loads, and nothing in it is lost on the way.
+/// Every real model loads, and its content is read completely.
 @Suite(.enabled(if: Corpus.root != nil, "there is no corpus: set KVCLONE_CORPUS to its folder"))
 struct CorpusTests {
   @Test func everyVersionLoads() throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KVCloneCoreData
 
-/// Each form of an expression that Xcode archives, and damage to archives.
+/// Each form of an expression that Xcode archives, and corrupted archives.
 struct ExpressionArchiveTests {
   private func read(_ expression: TestExpression) throws -> MappingExpression {
     try ExpressionArchive.expression(in: ArchiveWriter.archive(expression))
@@ -13,7 +13,7 @@ struct ExpressionArchiveTests {
 
   private func constant(_ object: TestObject) throws -> MappingExpression { try read(.constant(object)) }
 
-  /// Written by another implementation of the format, Python's, so that reader and writer here cannot agree by being wrong.
+  /// Written by another implementation of the format, Python's, so that reader and writer here cannot share an error.
   @Test func anArchiveOfAnotherWriterIsRead() throws {
     let bytes = try #require(Data(base64Encoded: goldenArchive))
     let expression = try ExpressionArchive.expression(in: [UInt8](bytes))
@@ -98,7 +98,7 @@ struct ExpressionArchiveTests {
     let appended = TestExpression.function(.source("name"), "stringByAppendingString:", [.text("!")])
     let text = "FUNCTION($source.name, \"stringByAppendingString:\", \"!\")"
     #expect(try read(appended) == .unsupported(text))
-    // What contains it is shown as a whole.
+    // An expression that contains it is shown as a whole.
     #expect(
       try read(.function(.utilities, "length:", [appended]))
         == .unsupported("FUNCTION(_NSPredicateUtilities, \"length:\", \(text))"))
@@ -241,7 +241,7 @@ struct ExpressionArchiveTests {
       }
       if let expression = try? ExpressionArchive.expression(in: bytes) {
         accepted += 1
-        // What is read can be printed, and what is printed can be read.
+        // An expression that was read can be printed, and the printed text can be read.
         if case .value(let value) = expression {
           let text = value.expressionFormat
           let again = try? QueryExpression(format: text, arguments: [])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KVCloneCoreData
 
-/// Files that are damaged, or meant to do damage: a typed error, never a trap, never another file.
+/// Corrupted and malicious files cause a typed error, never a trap, and never access to another file.
 struct HostileInputTests {
   private func kind(_ bytes: Data) -> String? {
     do {
@@ -39,7 +39,7 @@ struct HostileInputTests {
     #expect(kind(Data("<model/>".utf16.flatMap { [UInt8($0 & 255), UInt8($0 >> 8)] })) == "notUTF8")
     #expect(kind(Data("<model name=\"".utf8) + Data([0xE9]) + Data("\"/>".utf8)) == "notUTF8")
     #expect(kind("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><model/>") == "notUTF8")
-    // Behind where one looks for it.
+    // An encoding far behind the usual position.
     let far = String(repeating: " ", count: 600)
     #expect(kind("<?xml version=\"1.0\"\(far)encoding=\"ISO-8859-1\"?><model/>") == "notUTF8")
     #expect(kind("<?xml version='1.0' encoding = 'utf-8'?><model/>") == nil)
@@ -57,14 +57,14 @@ struct HostileInputTests {
     #expect(kind(Data(count: XMLLimits.bytes + 1)) == "tooLarge")
   }
 
-  /// A small file must not make the reader allocate without bound: every leaf inherits every property of its parent.
+  /// A small file must not cause unbounded allocation: every leaf inherits every property of its parent.
   @Test func inheritanceThatExplodesIsRefused() {
     let attributes = (0..<2_000).map { "<attribute name='a\($0)' attributeType='String'/>" }.joined()
     let leaves = (0..<2_000).map { "<entity name='E\($0)' parentEntity='B'/>" }.joined()
     #expect(kind("<model><entity name='B'>\(attributes)</entity>\(leaves)</model>") == "tooLarge")
   }
 
-  /// Nor for every attribute that has the elements of one composite.
+  /// Nor must many attributes with the elements of one composite.
   @Test func compositesThatExplodeAreRefused() {
     let elements = (0..<4_000).map { "<attribute name='e\($0)' attributeType='String'/>" }.joined()
     func model(_ count: Int) -> String {
@@ -75,7 +75,7 @@ struct HostileInputTests {
     #expect(kind(model(32_000)) == "tooLarge")
   }
 
-  /// A file that says that it has no bytes, and has any number.
+  /// A file that reports a size of 0, and has any number of bytes.
   @Test func filesWithoutAnEndAreRefused() throws {
     let folder = try TemporaryFolder()
     let bundle = folder.path + "/V.xcdatamodel"
@@ -130,7 +130,7 @@ struct HostileInputTests {
       }
       if kind(Data(bytes)) == nil { accepted += 1 }
     }
-    // Both outcomes occur, or the mutations test nothing.
+    // Both outcomes must occur; otherwise the mutations test nothing.
     #expect(accepted > 0 && accepted < 3_000, "seed \(seed)")
   }
 }

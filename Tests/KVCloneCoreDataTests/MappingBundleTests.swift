@@ -4,7 +4,7 @@ import Testing
 
 @testable import KVCloneCoreData
 
-/// The folder of a mapping model, and the versions that lie near it.
+/// The folder of a mapping model, and the model versions near it.
 struct MappingBundleTests {
   private let minimal = mappingFile(
     object(
@@ -42,7 +42,7 @@ struct MappingBundleTests {
     }
   }
 
-  /// Xcode's paths begin at the project's folder, and the mapping lies somewhere below.
+  /// Xcode's paths begin at the project's folder, and the mapping is somewhere below it.
   @Test func versionsAreFoundNearTheMapping() throws {
     let folder = try TemporaryFolder()
     let mapping = folder.path + "/Project/App/Migrations/1/XTo2.xcmappingmodel"
@@ -55,7 +55,7 @@ struct MappingBundleTests {
     #expect(try loaded.destinationModel(near: mapping) == nil)
     try folder.writeVersion("X 2", entity: "Two", in: "Project/App/X.xcdatamodeld")
     #expect(try loaded.destinationModel(near: mapping)?.model.entities.map(\.name) == ["Two"])
-    // A bundle that was moved, and says by itself where it is.
+    // A moved bundle, given by its own path or by its folder.
     try folder.writeVersion("X 2", entity: "Moved", in: "Elsewhere/X.xcdatamodeld")
     for near in ["/Elsewhere/X.xcdatamodeld", "/Elsewhere/X.xcdatamodeld/", "/Elsewhere"] {
       #expect(try loaded.destinationModel(near: folder.path + near)?.model.entities.map(\.name) == ["Moved"])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KVCloneCoreData
 
-/// Real mapping models are read completely: everything that their texts hold arrives.
+/// Real mapping models are read completely, checked against the text of their files.
 @Suite(.enabled(if: Corpus.root != nil, "there is no corpus: set KVCLONE_CORPUS to its folder"))
 struct MappingCorpusTests {
   private func path(_ name: String) throws -> String { try #require(Corpus.mappingModel(name)) }
@@ -21,7 +21,7 @@ struct MappingCorpusTests {
     "wibosco__CoreDataMigration-Example/Migration1to2.xcmappingmodel",
   ]
 
-  /// Mappings that are part of no other one lie in it.
+  /// A file with mappings that belong to no other one.
   private static let withLeftovers = "kodecocodes__cdt-materials/UnCloudNotesMappingModel_v2_to_v3.xcmappingmodel"
 
   @Test func leftoversAreOneWarning() throws {
@@ -41,7 +41,7 @@ struct MappingCorpusTests {
       #expect(loaded.warnings.isEmpty, "\(name): \(loaded.warnings)")
       let mappings = loaded.mapping.entityMappings
       let text = try String(contentsOfFile: try path(name) + "/xcmapping.xml", encoding: .utf8)
-      // Pieces between marks: nothing of the reader is needed to count them.
+      // Counts marks in the text, without any code of the reader.
       func count(_ mark: String) -> Int { text.components(separatedBy: mark).count - 1 }
       let properties = mappings.flatMap { $0.attributeMappings + $0.relationshipMappings }
       #expect(mappings.count == count("<object type=\"XDDEVENTITYMAPPING\""), "\(name)")
@@ -89,7 +89,7 @@ struct MappingCorpusTests {
     #expect(care.entityMapping(named: "OCKCDTaskToOCKCDTask")?.attributeMappings.count == 16)
   }
 
-  /// Against the versions that the files name, which lie elsewhere in the corpus than the mappings.
+  /// Against the versions named in the files, which are elsewhere in the corpus than the mappings.
   @Test func mappingsFitTheirModels() throws {
     for name in [Self.names[0], Self.names[1], Self.names[3]] {
       let mapping = try load(name).mapping

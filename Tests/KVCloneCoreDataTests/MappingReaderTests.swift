@@ -19,7 +19,7 @@ func object(
   return "<object type=\"XDDEV\(kind)\" id=\"\(id)\">\n\((values + references).joined(separator: "\n"))\n</object>\n"
 }
 
-/// A mapping model's file with those objects.
+/// A mapping model's file with these objects.
 func mappingFile(_ objects: String...) -> String {
   """
   <?xml version="1.0" standalone="yes"?>
@@ -41,11 +41,11 @@ func mappingOfNotes(_ objects: String, attributes: String = "", relationships: S
 }
 
 private func base64(_ expression: TestExpression) -> String {
-  // In lines, as Xcode writes it.
+  // In lines, like Xcode's.
   Data(ArchiveWriter.archive(expression)).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
 }
 
-/// What Xcode writes, and what stands in its files otherwise.
+/// The content that Xcode writes, and other content of its files.
 struct MappingReaderTests {
   private func attribute(_ values: KeyValuePairs<String, String>) throws -> (PropertyMapping, [ModelWarning]) {
     let loaded = try readMapping(mappingOfNotes(object("ATTRIBUTEMAPPING", "p", values), attributes: "p"))
@@ -105,7 +105,7 @@ struct MappingReaderTests {
   @Test func relationships() throws {
     let generated = try relationship(["name": "books", "autogenerateexpression": "1"])
     #expect(generated.0 == PropertyMapping("books", .automatic) && generated.1.isEmpty)
-    // As in real files: the object itself, through the mapping that makes the relationship's objects of it.
+    // As in real files: the object itself, through the mapping that creates the relationship's objects from it.
     let split = try relationship([
       "name": "note", "sourcekeypath": "$source", "sourcemappingname": "NoteToNote", "autogenerateexpression": "1",
     ])
@@ -144,7 +144,7 @@ struct MappingReaderTests {
         == "xcmapping.xml: NoteToMemo.title: has an unsupported expression (\(text))")
     for data in ["####", "AAAA", "", " \n "] {
       let read = try attribute(["name": "title", "valueexpressiondata": data])
-      // Without a byte of text there is no expression.
+      // An empty text has no expression.
       #expect(read.0.valueExpression == (data.isEmpty ? .automatic : .unsupported("a corrupted archive")))
       #expect(read.1.count == (data.isEmpty ? 0 : 1))
     }
@@ -211,7 +211,7 @@ struct MappingReaderTests {
     #expect(loaded.mapping.entityMappings.map(\.mappingType) == [.undefined, .transform])
   }
 
-  /// Xcode leaves an entity mapping without entities where both were removed, and property mappings by the dozen.
+  /// Xcode leaves an entity mapping without entities after both were removed, and dozens of property mappings.
   @Test func leftoversAreOneWarningEach() throws {
     let file = mappingFile(
       object("MAPPINGMODEL", "m", [:], ["entitymappings": "e f"]),
@@ -269,7 +269,7 @@ struct MappingReaderTests {
     ] {
       #expect([.forbiddenDeclaration, .malformed].contains(error(text)?.kind), "\(text)")
     }
-    // A model has none at all.
+    // A model has no declarations.
     #expect(throws: ModelFileError.forbiddenDeclaration(path: "contents")) { try read("\(known)<model/>") }
   }
 

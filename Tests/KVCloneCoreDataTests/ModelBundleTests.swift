@@ -3,7 +3,7 @@ import KVCloneCoreData
 import KVCloneModel
 import Testing
 
-/// Bundles as they occur: without a current version, with debris, from long ago.
+/// Real bundles: without a current version, with stray files, or very old.
 struct ModelBundleTests {
   private func entities(_ path: String, _ version: String? = nil) throws -> [String] {
     try ManagedObjectModel.load(contentsOf: path, version: version).model.entities.map(\.name)
@@ -52,7 +52,7 @@ struct ModelBundleTests {
       try ManagedObjectModel.load(contentsOf: bundle)
     }
     #expect(try entities(bundle, "B") == ["Two"])
-    // The version that the bundle began with.
+    // The first version of the bundle.
     try folder.writeVersion("X", entity: "Three")
     let loaded = try ManagedObjectModel.load(contentsOf: bundle)
     #expect(loaded.model.versionIdentifier == "X" && loaded.warnings.map(\.kind) == [.currentVersion])
@@ -98,13 +98,13 @@ struct ModelBundleTests {
     }
   }
 
-  /// Else the version before it would be the current one, and a migration would lead back to it, or go past it.
+  /// Otherwise the version before it would be the current one, and a migration would lead back to it, or past it.
   @Test func aVersionThatTheSystemDoesNotGiveIsNotLeftOut() throws {
     let folder = try TemporaryFolder()
     let bundle = folder.path + "/X.xcdatamodeld"
     try folder.writeVersion("X", entity: "One")
     try folder.writeCurrent("X 2.xcdatamodel")
-    // Stands for a folder that is listed, and cannot be looked at.
+    // Simulates a folder that is listed, and cannot be read.
     try FileManager.default.createSymbolicLink(atPath: bundle + "/X 2.xcdatamodel", withDestinationPath: "nowhere")
     func expectUnreadable(_ load: () throws -> Void) {
       #expect(performing: load, throws: { ($0 as? ModelFileError)?.kind == .unreadable })
@@ -112,7 +112,7 @@ struct ModelBundleTests {
     expectUnreadable { _ = try entities(bundle) }
     expectUnreadable { _ = try ManagedObjectModel.loadVersions(contentsOf: bundle) }
     try FileManager.default.removeItem(atPath: bundle + "/X 2.xcdatamodel")
-    // And for a file that cannot be read.
+    // Simulates a file that cannot be read.
     try FileManager.default.createDirectory(
       atPath: bundle + "/X 2.xcdatamodel/contents", withIntermediateDirectories: true)
     expectUnreadable { _ = try ManagedObjectModel.loadVersions(contentsOf: bundle) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KVCloneCoreData
 
-/// What surprises a reader of real `contents` files.
+/// Unusual content of real `contents` files.
 struct ModelReaderTests {
   @Test func everythingArrives() throws {
     let loaded = try read(everything)
@@ -24,7 +24,7 @@ struct ModelReaderTests {
     #expect(model.configurations == ["Cloud": ["Note"]])
     let request = model.fetchRequestTemplates[0]
     #expect(request.fetchLimit == 100 && request.resultType == 2)
-    // What the file does not say is as Core Data has it.
+    // Options that the file omits have Core Data's defaults.
     #expect(request.includesSubentities && request.includesPendingChanges && request.includesPropertyValues)
     #expect(request.returnsObjectsAsFaults && !request.returnsDistinctResults)
     #expect(model.attribute("place", of: "Note")?.elements.map(\.name) == ["lat"])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KVCloneCoreData
 
-/// What is written is read back as the same model.
+/// A written model is read back as the same model.
 struct ModelWriterTests {
   private func written(_ model: ManagedObjectModel) throws -> ManagedObjectModel {
     let folder = try TemporaryFolder()
@@ -32,7 +32,7 @@ struct ModelWriterTests {
     let again = try written(model)
     #expect(again == model)
     #expect(again.modelHash == model.modelHash)
-    // Nothing is said twice: what was read is written as it stands.
+    // Nothing is written twice: the text of the model that was read is the same.
     #expect(try again.contentsText() == model.contentsText())
   }
 
@@ -60,7 +60,7 @@ struct ModelWriterTests {
         fetchRequestTemplates: [request])
       let again = try written(model)
       #expect(again == model, "\(text.debugDescription)")
-      // Strings are equal by canonical equivalence; bytes are what is stored.
+      // Strings compare by canonical equivalence; the store compares bytes.
       #expect(again.entities[0].attributes[0].defaultValue == .string(text))
       #expect(again.modelHash == model.modelHash)
     }
@@ -129,7 +129,8 @@ struct ModelWriterTests {
     #expect(elements?.map(\.name) == ["inner", "name"] && elements?.first?.elements.map(\.name) == ["x", "y"])
   }
 
-  /// An entity that declares what it inherits names the same composite, or no store would take the model.
+  /// An entity that redeclares an inherited attribute names the same composite; otherwise no store would accept the
+  /// model.
   @Test func inheritedElementsKeepOneName() throws {
     let place = AttributeDescription("place", .composite, elements: [AttributeDescription("x", .double)])
     let long = AttributeDescription(
@@ -212,7 +213,7 @@ struct ModelWriterTests {
   }
 }
 
-/// Models of all that a file can say, at random.
+/// Random models of everything that a file can express.
 private enum RandomContents {
   private static let alphabet: [Character] = [
     "a", "B", "7", "<", ">", "&", "\"", "'", " ", "\n", "\t", "é", "😀", "]", "-", ".",

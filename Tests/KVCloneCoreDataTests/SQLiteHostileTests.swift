@@ -4,7 +4,7 @@ import Testing
 
 @testable import KVCloneCoreData
 
-/// The reader against databases that contradict themselves, and against whoever does not want them read any more.
+/// The reader against inconsistent databases, and against cancellation.
 @Suite("SQLite reader: hostile files")
 struct SQLiteHostileTests {
   private static let sql = SQLiteReaderTests.sql
@@ -30,7 +30,7 @@ struct SQLiteHostileTests {
     return byteCount
   }
 
-  // MARK: Circles
+  // MARK: Cycles
 
   @Test("a tree that leads back into itself is refused")
   func circularTree() throws {
@@ -81,8 +81,8 @@ struct SQLiteHostileTests {
     }
   }
 
-  /// Each table's own tree is sound; the second one's root leads to the first one's leaves. Without a bound, N tables have N
-  /// times the rows.
+  /// Each table's own tree is sound; the second one's root leads to the first one's leaves. Without a bound, N tables
+  /// have N times the rows.
   @Test("tables that share pages below their roots are refused, in whatever order they are read")
   func sharedTree() throws {
     var writer = SQLiteWriter(pageSize: 512)
@@ -218,7 +218,7 @@ struct SQLiteHostileTests {
 
   // MARK: Cancellation
 
-  /// Counts what is read, and cancels after so much of it.
+  /// Counts reads, and cancels after a number of them.
   private final class Budget {
     var left: Int
     var readsAfterwards = 0
@@ -255,7 +255,7 @@ struct SQLiteHostileTests {
       SQLiteWriter.Frame(page: 1, bytes: Array(bytes.prefix(512)), size: $0 == 20 ? bytes.count / 512 : 0)
     }
     let log = SQLiteWriter.log(frames, pageSize: 512)
-    /// Whether it was read whole.
+    /// Whether everything was read.
     func attempt(_ budget: Budget) throws -> Bool {
       do {
         let file = try SQLiteFile(
@@ -271,7 +271,7 @@ struct SQLiteHostileTests {
     while true {
       let budget = Budget(count)
       if try attempt(budget) { break }
-      // The few first bytes of files are read together.
+      // The first few bytes of files are read together.
       #expect(budget.readsAfterwards <= 3, "after \(count) reads")
       count += 1
     }
@@ -299,7 +299,7 @@ struct SQLiteHostileTests {
       var bytes = writer.bytes()
       let wanted = SQLiteReaderTests.expected(rows)
       #expect(try SQLiteReaderTests.read(bytes) == wanted, "seed \(seed), round \(round)")
-      // What is between the entries' list and the entries, and behind the usable part, is nobody's.
+      // Bytes between the list of entries and the entries, and behind the usable part, are unused.
       for page in 1..<bytes.count / pageSize where [0x0D, 0x05].contains(bytes[page * pageSize]) {
         let start = page * pageSize
         let count = Int(bytes[start + 3]) << 8 | Int(bytes[start + 4])
@@ -342,7 +342,7 @@ struct SQLiteHostileTests {
         if Bool.random(using: &generator) {
           bytes[Int.random(in: 0..<bytes.count, using: &generator)] = .random(in: 0...255, using: &generator)
         } else {
-          // Where trees and rows have their heads.
+          // In the heads of trees and rows.
           let page = Int.random(in: 0..<bytes.count / writer.pageSize, using: &generator)
           bytes[page * writer.pageSize + Int.random(in: 0..<16, using: &generator)] = .random(
             in: 0...255, using: &generator)
@@ -355,7 +355,7 @@ struct SQLiteHostileTests {
       do {
         _ = try SQLiteReaderTests.read(bytes, log: Bool.random(using: &generator) ? log : nil)
       } catch is SQLiteError {
-        // Typed, as it should be.
+        // A typed error, as expected.
       } catch {
         Issue.record("\(error), seed \(seed), round \(round)")
       }

@@ -4,11 +4,11 @@ import Testing
 
 @testable import KVCloneCoreData
 
-/// Numbers out of texts and texts out of numbers, as SQLite itself converts them.
+/// Conversions between numbers and texts, compared with SQLite's own.
 @Suite("SQLite's conversions", .enabled(if: Python.hasSQLite, "there is no python3 with its sqlite3 module"))
 struct SQLiteNumberTests {
-  /// A line for each line of the input: of a text, the whole number and the bits of the floating-point one; of a
-  /// number's bits, the text.
+  /// Prints a line for each line of the input: for a text, the whole number and the bits of the floating-point one; for
+  /// a number's bits, the text.
   private static let script = """
     import sqlite3, struct, sys
     db = sqlite3.connect(':memory:')
@@ -31,7 +31,7 @@ struct SQLiteNumberTests {
     let texts = (0..<600).map { _ in
       String((0..<generator.below(14)).map { _ in characters[generator.below(characters.count)] })
     }
-    // As many digits as are written, so that both round to the same.
+    // As many digits as are written, so that both round to the same value.
     let numbers = (0..<300).map { _ in
       Double("\(generator.below(2_000_000) - 1_000_000)e\(generator.below(60) - 30)") ?? 0
     }
@@ -51,7 +51,7 @@ struct SQLiteNumberTests {
     try #require(answers.count == lines.count)
     for (text, answer) in zip(texts, answers) {
       let (whole, real) = (try SQLiteNumber.integer(.text(text)), try SQLiteNumber.real(.text(text)))
-      // Of a sign alone, SQLite makes a zero with that sign, which is the same number.
+      // For a sign alone, SQLite returns a zero with that sign, which is the same number.
       let wanted = answer.replacing(" " + hex(-0.0), with: " " + hex(0))
       #expect("\(whole.number) \(hex(real.number == 0 ? 0 : real.number))" == wanted, "'\(text)', seed \(seed)")
       #expect(try SQLiteNumber.integer(.blob(Array(text.utf8))).number == whole.number)

@@ -4,12 +4,13 @@ import Testing
 
 @testable import KVCloneCoreData
 
-/// The reader against databases that SQLite itself wrote, by way of python's module.
+/// The reader against databases that SQLite itself wrote, through Python's module.
 @Suite(
   "SQLite reader: databases of SQLite's",
   .enabled(if: Python.hasSQLite, "there is no python3 with its sqlite3 module"))
 struct SQLitePythonTests {
-  /// Makes a database of a form, and what SQLite reads from it: a line per row, with the values' types and bytes.
+  /// Creates a database of a form, and prints the rows that SQLite reads from it: a line per row, with the values'
+  /// types and bytes.
   private static let script = """
     import sqlite3, sys, shutil, random
     path, form, pagesize = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -57,7 +58,8 @@ struct SQLitePythonTests {
         for r in db.execute('select * from t order by k'): out.write(' '.join(map(shown, r)) + '\\n')
     """
 
-  /// As the script shows a value, but for floating-point numbers, which are read from its hexadecimal form.
+  /// Whether a value equals the script's output, except for floating-point numbers, which are compared through their
+  /// hexadecimal form.
   private static func isShown(_ value: SQLiteValue, _ text: Substring) -> Bool {
     func hex(_ bytes: some Sequence<UInt8>) -> String {
       bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()

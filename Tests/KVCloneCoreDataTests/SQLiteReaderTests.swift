@@ -40,7 +40,7 @@ struct SQLiteReaderTests {
     return result
   }
 
-  /// What reading gives: the id in the place of its alias.
+  /// The expected result of reading: the id in place of its alias.
   static func expected(_ rows: [(id: Int64, values: [SQLiteValue])]) -> [[SQLiteValue]] {
     rows.map { [.integer($0.id)] + $0.values.dropFirst() }
   }
@@ -164,7 +164,7 @@ struct SQLiteReaderTests {
     let whole = SQLiteWriter.log(
       frames + [.init(page: 1, bytes: Self.page(1, newer), size: 2)], pageSize: 512, isBigEndian: isBigEndian)
     #expect(try text(whole) == .text("newer"))
-    // A frame with another salt, a wrong sum, or cut off ends the log.
+    // A frame with another salt, a wrong checksum, or cut off ends the log.
     var salted = whole
     salted[32 + 2 * 536 + 8] ^= 1
     #expect(try text(salted) == .text("new"))

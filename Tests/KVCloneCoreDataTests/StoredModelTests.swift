@@ -5,7 +5,7 @@ import Testing
 
 @testable import KVCloneCoreData
 
-/// What Core Data packs its model in.
+/// The archives and compression that Core Data stores its model in.
 @Suite("models in stores")
 struct StoredModelTests {
   @Test("stored blocks and the fixed code")
@@ -22,7 +22,7 @@ struct StoredModelTests {
     #expect(throws: Inflate.Malformed.self) { try Inflate.bytes(of: [0x03, 0x02], limit: 10) }
   }
 
-  /// Four words in a random order, as zlib packed them with codes of its own.
+  /// Four words in a random order, compressed by zlib with dynamic codes.
   private static let packed =
     "jVVbDsMwCLtKr1ZpXTVpW6Up99ce6ZJgG8jHuhSIA46hZd2X8vndHuu+Ldfjftley/MoW32chuotZ+xptH9/5xDQYb7G36ICDUuJxcjD"
     + "vgZIbpOsxTA2AOzFDcb+ikdbYKxqOMKtsmMxxz0ZRIbHwECwE10Rz5yvQy3xYrw5DYyiiRERWA+uJqDVNruiLQ6LUB3dSPO750oVilKV"
@@ -45,7 +45,7 @@ struct StoredModelTests {
     var generator = SeededGenerator(seed: seed)
     for _ in 0..<3_000 {
       var bytes = (0..<generator.below(60)).map { _ in UInt8.random(in: 0...255, using: &generator) }
-      // Blocks with codes of their own are rare otherwise.
+      // Blocks with dynamic codes are rare otherwise.
       if !bytes.isEmpty, generator.chance(in: 2) { bytes[0] = bytes[0] & ~7 | 5 }
       let output = try? Inflate.bytes(of: bytes, limit: 10_000)
       #expect((output?.count ?? 0) <= 10_000, "seed \(seed)")
@@ -102,7 +102,7 @@ struct StoredModelTests {
     }
   }
 
-  /// Note with a name and a to-many to Tag, LinkNote below it, in NSKnownKeysDictionary1 as Core Data writes it.
+  /// Note with a name and a to-many relationship to Tag, LinkNote below it, in NSKnownKeysDictionary1 like Core Data's.
   private static func archive() -> [UInt8] {
     var archive = Archive()
     let (note, tag, link) = (archive.reserve(), archive.reserve(), archive.reserve())
@@ -178,7 +178,7 @@ struct StoredModelTests {
     _ = try model.validate()
   }
 
-  /// An archive of few bytes may list one thing a million times.
+  /// An archive of few bytes may list one object a million times.
   @Test("a model with more than a model may hold is refused, and named")
   func tooLarge() throws {
     func problem(_ build: (inout Archive) -> TestValue) -> ModelArchive.Problem? {

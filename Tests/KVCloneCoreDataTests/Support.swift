@@ -16,7 +16,7 @@ func readEntity(_ children: String) throws(ModelFileError) -> LoadedModel {
   try read("<model><entity name=\"E\">\(children)</entity></model>")
 }
 
-/// A folder that lasts as long as this value.
+/// A temporary folder that exists as long as this value.
 final class TemporaryFolder {
   let path = FileManager.default.temporaryDirectory.appendingPathComponent("kvclone-\(UUID().uuidString)").path
 
@@ -34,7 +34,7 @@ final class TemporaryFolder {
     try Data(text.utf8).write(to: file)
   }
 
-  /// Writes a version whose only entity has the given name.
+  /// Writes a version with a single entity of the given name.
   func writeVersion(_ name: String, entity: String, in bundle: String = "X.xcdatamodeld") throws {
     try write("<model><entity name=\"\(entity)\"/></model>", to: "\(bundle)/\(name).xcdatamodel/contents")
   }
