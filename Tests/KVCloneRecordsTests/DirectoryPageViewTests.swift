@@ -45,7 +45,8 @@ struct DirectoryPageViewTests {
       var flipped = sound
       flipped[bit / 8] ^= 1 << UInt8(bit % 8)
       #expect(isRefused(flipped))
-      // Sealed anew, a wrong count, flag or order has to be found by its meaning; a wrong member count cannot be.
+      // With a new checksum, a wrong count, flag or order must be detected by its meaning; a wrong member count cannot
+      // be.
       flipped.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) }
       if (64..<96).contains(bit) { #expect(isRefused(flipped)) }
     }

@@ -1,6 +1,6 @@
 /// Bytes computed from the rulers of Format.md by another program (Python, with an XXH3 of its own).
 enum Golden {
-  /// The seed of every value but `record`.
+  /// The seed of every value except `record`.
   static let seed: UInt64 = 0x1122_3344_5566_7788
   static let counter = "e5a3172e6b8f70990201000000000000"
   static let bytes = "72c9ab8be7482e527b7d"

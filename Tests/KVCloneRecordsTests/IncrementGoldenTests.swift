@@ -2,8 +2,8 @@ import KVCloneModel
 import KVCloneRecords
 import Testing
 
-/// What an increment has and no store: its description, keys that are gone, and its format. The bytes were computed from Format.md by
-/// another program (Python, with the xxhash library).
+/// The parts of an incremental backup that a store lacks: its description, the deleted keys, and its format. The bytes
+/// were computed from Format.md by another program (Python, with the xxhash library).
 @Suite("Increments in bytes")
 struct IncrementGoldenTests {
   private let golden =
@@ -54,7 +54,7 @@ struct IncrementGoldenTests {
     let store = FormatRecord(version: 5, minimumReaderVersion: 5, storeUUID: Example.uuid, created: 1.5)
     #expect(hex(store.ofIncrement.encoded()) == golden)
     let record = try FormatRecord(bytes: unhex(golden))
-    // A library that knows nothing of increments takes it for a store of a far version, and opens none of those.
+    // A library without support for incremental backups treats it as a store of a later version, and does not open it.
     #expect(record.isIncrement && record.isTooNew && record.ofStore == store && !store.isIncrement)
   }
 

@@ -8,7 +8,7 @@ import Testing
   import Foundation
 #endif
 
-/// What keys of indexes have of every type's values, ascending and descending. The bytes were computed from Format.md
+/// The bytes of index keys for values of every type, ascending and descending. The bytes were computed from Format.md
 /// by another program (Python).
 @Suite("Index keys of every type, both ways")
 struct IndexKeyGoldenTests {
@@ -50,7 +50,7 @@ struct IndexKeyGoldenTests {
     Decimal(sign: significand < 0 ? .minus : .plus, exponent: exponent, significand: Decimal(abs(significand)))
   }
 
-  /// Where fetch indexes differ from those of constraints.
+  /// Values for which keys of fetch indexes differ from those of constraints.
   private static let fetchRows: [(value: AttributeValue?, ascending: String, descending: String)] = [
     (nil, "00", "ff"),
     (.double(.nan), "010000000000000000", "feffffffffffffffff"),
@@ -99,7 +99,7 @@ struct IndexKeyGoldenTests {
 
   @Test func cutValuesBothWays() throws {
     var builder = IndexKeyBuilder(indexID: 1, valueCount: 16)
-    // ⌊470 / 16⌋ − 3 = 26 bytes; a zero that needs two is cut where one is left.
+    // ⌊470 / 16⌋ − 3 = 26 bytes; a zero that needs two bytes is truncated if only one is left.
     let text = String(repeating: "m", count: 25) + "\0m"
     try builder.append(.string(text))
     try builder.append(.string(text), descending: true)

@@ -15,7 +15,7 @@ import Testing
     return hex(builder.key(ObjectID(rawValue: 1 << 48 | 5)))
   }
 
-  /// What stands between the index id and the object's id.
+  /// The part of a key between the index id and the object's id.
   private func value(_ value: AttributeValue?, descending: Bool = false) throws(RecordError) -> String {
     String(try key([value], descending: descending).dropFirst(4).dropLast(16))
   }
@@ -109,7 +109,7 @@ import Testing
     }
   }
 
-  /// The order that indexes promise, written down a second time: nil, then values, NaN last.
+  /// A second implementation of the order of index keys: nil, then values, NaN last.
   private func order(_ left: AttributeValue?, _ right: AttributeValue?) -> Order {
     switch (left, right) {
     case (nil, nil): .same
@@ -183,7 +183,8 @@ import Testing
         }
         let actual = order(builders[0].bytes, builders[1].bytes)
         if builders[0].isTruncated && builders[1].isTruncated {
-          // Cut values may be equal where the values are not, and what follows then decides: compare no further.
+          // Truncated values may be equal although the values are not, and later values then decide: compare no
+          // further.
           #expect(actual == expected || actual == .same, "seed \(seed)")
           break
         }

@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  /// Reads all that can be read; only errors may come of it.
+  /// Reads everything that is readable; nothing but errors may result.
   private func readAll(_ bytes: [UInt8], _ layout: RecordLayout) -> Bool {
     do {
       let view = try RecordView(bytes.span.bytes, layout: layout, seed: 1)

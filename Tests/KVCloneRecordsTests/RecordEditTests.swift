@@ -8,7 +8,7 @@ import Testing
   import Foundation
 #endif
 
-/// What a record should hold: the oracle of random edits.
+/// The expected content of a record: the oracle of random edits.
 struct RecordModel: Equatable {
   var attributes: [Int: AttributeValue] = [:]
   var toOnes: [Int: ObjectID] = [:]
@@ -74,7 +74,7 @@ func randomValue(_ kind: FieldKind, _ generator: inout SeededGenerator) -> Attri
   }
 }
 
-/// One random edit of buffer and model alike.
+/// Applies one random edit to both buffer and model.
 func edit(
   _ buffer: inout RecordBuffer, _ model: inout RecordModel, _ generator: inout SeededGenerator
 ) throws(RecordError) {
@@ -145,7 +145,7 @@ private func editList(
       let view = try RecordView(bytes.span.bytes, layout: layout, seed: 99)
       let stored = try RecordModel(view)
       #expect(stored == model, "seed \(seed), round \(round)")
-      // The same values set in another order, on a fresh record, are the same bytes.
+      // The same values in another order, on a fresh record, are the same bytes.
       var fresh = RecordBuffer(layout: layout)
       for field in (0..<layout.fieldCount).reversed() {
         if let value = model.attributes[field] { try fresh.set(field, value) }
@@ -208,7 +208,7 @@ private func editList(
     #expect(text == "before")
     let binary = try other.view.value(Example.field(8))
     #expect(binary == .binary(data))
-    // A record that cannot be loaded leaves the buffer as it was.
+    // A record that cannot be loaded leaves the buffer unchanged.
     let damaged = Array(large.dropLast())
     do {
       other.load(try RecordView(damaged.span.bytes, layout: Example.layout, seed: 2))

@@ -46,7 +46,7 @@ struct TableGoldenTests {
       "ede8d831679f6932030004000100000009000900")
   }
 
-  /// The only value with a checksum by XXH64, so that it is read whatever version wrote it.
+  /// The only value with a checksum by XXH64, so that every version can read it.
   @Test func format() throws {
     let golden = [
       3: "d6f8e9c21a0c4ce40300000003000000000102030405060708090a0b0c0d0e0f000000000000f83f",
@@ -169,7 +169,8 @@ struct TableGoldenTests {
       .redirects, key, RedirectValue(target: other, commit: 6), "d2a40ee7c165553b09000000000001000600000000000000")
   }
 
-  /// A field of every kind, none of them nil: list heads inline and chunked, variable values in the record and as blobs.
+  /// A field of every kind, none of them nil: list heads inline and chunked, variable values in the record and as
+  /// blobs.
   @Test func objectWithEveryKind() throws {
     let kinds: [FieldKind] = [
       .boolean, .integer16, .integer32, .integer64, .float, .double, .date, .decimal, .uuid, .toOne, .toMany, .toMany,

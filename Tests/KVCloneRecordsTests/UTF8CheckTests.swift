@@ -2,7 +2,7 @@ import Testing
 
 @testable import KVCloneRecords
 
-/// Texts become strings without a check by the standard library, so this one has to refuse exactly what that refuses.
+/// Texts become strings without a check by the standard library, so this check must reject exactly the same bytes.
 @Suite("Whether bytes are UTF-8")
 struct UTF8CheckTests {
   private static func isValid(_ bytes: [UInt8]) -> Bool {
@@ -18,7 +18,7 @@ struct UTF8CheckTests {
   func shortSequences() {
     #expect(Self.isValid([]))
     var different: [[UInt8]] = []
-    // What follows the first byte is told by these; all classes of table 3-7 are among them.
+    // These determine how bytes after the first are treated; all classes of table 3-7 are among them.
     let edges: [UInt8] = [0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC2, 0xDF, 0xE0, 0xF4, 0xFF]
     let few: [UInt8] = [0x41, 0x7F, 0x80, 0xBF, 0xC0]
     for first in UInt8.min...UInt8.max {

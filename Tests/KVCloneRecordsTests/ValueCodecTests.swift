@@ -20,7 +20,8 @@ import Testing
       damaged[bit / 8] ^= 1 << (bit % 8)
       #expect(throws: RecordError.checksumMismatch) { try Value(stored: damaged, seed: Golden.seed) }
     }
-    // With a right checksum, what is cut off or put on is still found; where any length will do, nothing traps.
+    // With a correct checksum, truncated and extended values are still detected; values that accept any length do not
+    // trap.
     for length in 0..<bytes.count - 8 {
       _ = try? Value(stored: ValueEnvelope.encode(Array(bytes[8..<8 + length]), seed: Golden.seed), seed: Golden.seed)
     }
@@ -125,7 +126,7 @@ import Testing
     let known = snapshot
     snapshot.watermarks.reverse()
     #expect(throws: RecordError.badOrder) { try SnapshotValue(stored: unchecked(snapshot), seed: 0) }
-    // Numbers that one is added to.
+    // Numbers that are incremented.
     for path in [\SnapshotValue.commit, \.epoch, \.nextBlobSerial] {
       var far = known
       far[keyPath: path] = UInt64(Int64.max) + 1
@@ -193,7 +194,7 @@ import Testing
     var generator = SeededGenerator(3)
     for _ in 0..<20_000 {
       var payload = generator.bytes(Int.random(in: 0...120, using: &generator))
-      // Mostly zero bytes, so that counts and flags are often believable.
+      // Mostly zero bytes, so that counts and flags are often plausible.
       for index in payload.indices where Int.random(in: 0..<4, using: &generator) != 0 { payload[index] &= 3 }
       let value = ValueEnvelope.encode(payload, seed: 5)
       _ = try? FormatRecord(bytes: FormatRecord.sealed(payload))

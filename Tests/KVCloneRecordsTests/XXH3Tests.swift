@@ -75,7 +75,7 @@ private let vectors: [(Int, UInt64, UInt64, UInt64)] = [
     }
   }
 
-  /// All hashes in one number each, which the reference implementation gave.
+  /// The hashes of all lengths, combined into one number each by the reference implementation.
   @Test func everyLengthUpTo600() {
     let expected: [(UInt64, UInt64)] = [
       (0, 0x4278_E234_A9BA_3C81), (1, 0xA537_DD00_97C2_F5C4), (largeSeed, 0x89C8_5714_F08F_1808),
