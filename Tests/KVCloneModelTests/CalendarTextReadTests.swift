@@ -3,7 +3,7 @@ import KVCloneModel
 import KVCloneTestSupport
 import Testing
 
-/// What is a date, and what is none: everywhere that dates are read.
+/// Valid and invalid dates, in all places that read dates.
 struct CalendarTextReadTests {
   @Test(
     "every text that RFC 3339 allows is read",
@@ -55,7 +55,7 @@ struct CalendarTextReadTests {
     }
   }
 
-  /// Days and seconds counted one by one, as a calendar on the wall has them.
+  /// Counts days and seconds one by one, like a wall calendar.
   @Test("a reader that counts days one by one agrees on every month, and on what does not exist")
   func calendar() {
     var day: Int64 = -730_851

@@ -2,7 +2,7 @@ import Foundation
 import KVCloneModel
 import Testing
 
-/// What CAST makes of values of every type, and what it refuses.
+/// The results of CAST for values of every type, and the values that it rejects.
 struct CastTests {
   private static func decimal(_ text: String) -> AttributeValue { .decimal(Decimal(string: text) ?? .nan) }
 

@@ -49,7 +49,7 @@ struct ManagedObjectModelTests {
     #expect(model.entity(named: "Note")?.attributes.count == 2)
   }
 
-  /// R22: userInfo is inherited; a sub-entity's key wins.
+  /// R22: userInfo is inherited; a subentity's key takes precedence.
   @Test func propertiesDeclaredAgainKeepTheirPlaceAndMergeAnnotations() {
     let model = Self.notes
     #expect(model.attributes(of: "Special").map(\.name) == ["id", "created", "title", "extra"])

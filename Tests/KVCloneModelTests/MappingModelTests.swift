@@ -1,7 +1,7 @@
 import KVCloneModel
 import Testing
 
-/// Mapping models written in Swift, held against two versions.
+/// Mapping models written in Swift, resolved against two versions.
 struct MappingModelTests {
   private let source = ManagedObjectModel("Library", version: "1") {
     EntityDescription("Author") {
@@ -77,7 +77,7 @@ struct MappingModelTests {
       ], relationships: [PropertyMapping("writer", made, userInfo: ["k": "v"])], mapsUnlistedProperties: false)
     let resolved = try resolve(book, EntityMapping(from: "Author", to: "Author", name: "Authors"))[0]
     let product = try MappingExpression(format: "$source.price * 100")
-    // What was not stored, and what is derived, keeps its default.
+    // Transient and derived attributes keep their defaults.
     #expect(
       resolved.attributeMappings
         == [
@@ -87,7 +87,7 @@ struct MappingModelTests {
     #expect(resolved.relationshipMappings == book.relationshipMappings)
   }
 
-  /// Equal entities are copied only if nothing more is said.
+  /// Equal entities are copied only if the mapping specifies nothing else.
   @Test func moreThanNamesIsATransformation() throws {
     let predicate = try QueryPredicate(format: "name == 'A'")
     let resolved = try resolve(

@@ -1,7 +1,7 @@
 import KVCloneModel
 import Testing
 
-/// Every error has its kind and its exact column, and tells nothing of the format's values.
+/// Every error has its kind and its exact column, and contains no values of the format.
 struct PredicateErrorTests {
   struct Case: Sendable, CustomTestStringConvertible {
     var format: String

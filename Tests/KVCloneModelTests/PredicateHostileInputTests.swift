@@ -3,7 +3,7 @@ import KVCloneModel
 import KVCloneTestSupport
 import Testing
 
-/// Whatever a format holds, it is a tree or an error.
+/// Any format results in a tree or an error.
 struct PredicateHostileInputTests {
   private static let long = """
     (a == 1 AND NOT b != 'x\\n\\u00e9\\x41') OR ANY t.n CONTAINS[cd] "y" || c BETWEEN {1, -2.5e3} && \
@@ -13,7 +13,7 @@ struct PredicateHostileInputTests {
     """
   private static let arguments: [QueryArgument] = [5, "a.b", "x"]
 
-  /// Parses, and where that works prints and parses again.
+  /// Parses the format; on success, prints the tree and parses the text again.
   private func probe(_ format: String, _ arguments: [QueryArgument] = [], _ note: Comment) {
     guard let predicate = try? QueryPredicate(format: format, arguments: arguments) else { return }
     let again = try? QueryPredicate(format: predicate.predicateFormat)
@@ -47,7 +47,7 @@ struct PredicateHostileInputTests {
     }
   }
 
-  /// On a thread with a small stack, which a service may have; a debug build needs more of it for the same.
+  /// On a thread with a small stack, like those of a service; a debug build needs more stack for the same format.
   @Test(arguments: [
     "(", "NOT ", "!", "-", "{", "a[", "sum(", "a.@max.", "a == ", "1 ** ", "TERNARY(", "SUBQUERY(", "CAST(", "ANY ",
     "FUNCTION(", "-(", "NOT (", "add:to:(", "(-", "a + (", "objectFrom:withIndex:(", "a + ", "a UNION ", "[",
@@ -100,7 +100,7 @@ struct PredicateHostileInputTests {
     }
     #expect(items.count == count + 1)
     #expect(try QueryPredicate(format: and.predicateFormat) == and)
-    // Who follows a path calls itself for each name: it counts as nesting.
+    // Traversals of a path recurse for each name, so each name counts as nesting.
     let path = try QueryExpression(format: "a" + String(repeating: ".a", count: 100))
     #expect(path == .keyPath(.self, Array(repeating: "a", count: 101)))
     for names in [200, count] {

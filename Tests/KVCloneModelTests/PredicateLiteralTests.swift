@@ -2,7 +2,7 @@ import Foundation
 import KVCloneModel
 import Testing
 
-/// Literals, and what fills the places of a format.
+/// Literals, and arguments for the placeholders of a format.
 struct PredicateLiteralTests {
   private func constant(_ format: String, _ arguments: QueryArgument...) throws -> QueryConstant? {
     guard case .constant(let constant) = try QueryExpression(format: format, arguments: arguments) else { return nil }
@@ -60,7 +60,7 @@ struct PredicateLiteralTests {
     #expect(try constant("CAST('1.10', 'NSDecimalNumber')") == .value(.decimal(Decimal(string: "1.1") ?? 0)))
     #expect(try constant("CAST('3/17', 'NSManagedObjectID')") == .object(ObjectID(rootCode: 3, serial: 17)))
     #expect(try constant("CAST({1, {'a'}}, 'NSArray')") == .list([.value(1), .list([.value("a")])]))
-    // What no format has a literal for otherwise is converted when the predicate is compiled.
+    // Types without a literal are converted when the predicate is compiled.
     for format in [
       "CAST('2020-02-29T00:00:00Z', 'NSDate')", "CAST(1, 'NSString')", "CAST(nil, 'NSUUID')", "CAST('1', 'NSNumber')",
       "castObject:toType:(5, 'NSDate')",

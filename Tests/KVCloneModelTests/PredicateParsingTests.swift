@@ -2,7 +2,7 @@ import Foundation
 import KVCloneModel
 import Testing
 
-/// What formats say: operators, keywords, precedence, paths and functions.
+/// The syntax of formats: operators, keywords, precedence, paths and functions.
 struct PredicateParsingTests {
   static func path(_ names: String...) -> QueryExpression { .keyPath(.self, names) }
   static func number(_ number: Int64) -> QueryExpression { .constant(.value(.integer(number))) }
@@ -186,7 +186,7 @@ struct PredicateParsingTests {
     #expect(
       try expression("SUBQUERY(a, $x, SUBQUERY($x.b, $y, a == 1).@count > 0)")
         == .subquery(a, variable: "x", nested))
-    // Names of functions are names where nothing is called.
+    // Names of functions are attribute names unless they are called.
     #expect(try expression("sum + cast + ternary") == expression("#sum + #cast + #ternary"))
   }
 

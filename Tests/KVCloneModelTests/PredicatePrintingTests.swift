@@ -3,7 +3,7 @@ import KVCloneModel
 import KVCloneTestSupport
 import Testing
 
-/// What is printed gives an equal tree, and looks as Core Data's predicates do.
+/// Printed predicates parse to an equal tree, and look like Core Data's predicates.
 struct PredicatePrintingTests {
   @Test(arguments: [
     ("a=1", "a == 1"), ("a <> 'x' && !b =< 2", "a != \"x\" AND NOT b <= 2"),
@@ -67,7 +67,7 @@ struct PredicatePrintingTests {
     }
   }
 
-  /// Trees that were read, and filled in or not, are never too high to be read again.
+  /// Trees that were read, with or without substituted variables, never become too high to be read again.
   @Test func theHighestTreesAreReadBack() throws {
     let wraps: [(QueryExpression) -> QueryExpression] = [
       { .function(.negate, [$0]) }, { .function(.raise, [$0, .self]) }, { .function(.raise, [.self, $0]) },
@@ -89,7 +89,7 @@ struct PredicatePrintingTests {
         #expect(read == expression)
         highest = expression
       }
-      // As an argument it may be as high as the limit, and no less.
+      // An argument may be as high as the limit, and no higher.
       let tooHigh = wrap(highest)
       #expect(throws: QueryFormatError.self, "\(index)") { try QueryExpression(format: "%@", .expression(tooHigh)) }
       #expect(throws: Never.self, "\(index)") { try QueryExpression(format: "%@", .expression(highest)) }

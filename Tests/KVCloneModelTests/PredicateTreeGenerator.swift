@@ -2,7 +2,7 @@ import Foundation
 import KVCloneModel
 import KVCloneTestSupport
 
-/// Makes trees of predicates of every kind by chance, all of which a format can say.
+/// Generates random trees of predicates of every kind that a format can express.
 struct PredicateTreeGenerator {
   var random: SeededGenerator
 
@@ -62,7 +62,7 @@ struct PredicateTreeGenerator {
     case 4: return .conditional(predicate(depth - 1), expression(depth - 1), expression(depth - 1))
     case 5:
       let (base, type) = (expression(depth - 1), pick(AttributeType.allCases))
-      // A constant that means nothing as the type is an error of the format.
+      // A constant that cannot be cast to the type is an error of the format.
       if case .constant(.value(let value)) = base, (try? type.cast(value)) == nil { return base }
       return .cast(base, type)
     case 6: return .subquery(expression(depth - 1), variable: "x", predicate(depth - 1))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KVCloneModel
 
-/// Renames that neither end names, which lead through other versions, and identifiers that lead nowhere.
+/// Renames through intermediate versions that neither end names, and identifiers without a match.
 @Suite("Renaming identifiers across versions")
 struct RenameChainTests {
   private static func model(_ version: String, @ModelBuilder _ components: () -> [ModelComponent]) -> ManagedObjectModel
@@ -74,7 +74,7 @@ struct RenameChainTests {
     #expect(difference.warnings[0].message.hasSuffix("it is matched by its name; correct or remove the identifier"))
     #expect(difference.warnings[1].message.contains("a new property without values"))
     #expect(new.versionWarnings(since: old).count { $0.kind == .unmatchedRenamingIdentifier } == 2)
-    // An identifier that both have, or that a later version still has, is right.
+    // An identifier that both versions have, or that a later version still has, is valid.
     let same = Self.model("3") {
       EntityDescription("Note") {
         AttributeDescription("text", .string, renamingIdentifier: "txet")
@@ -98,13 +98,13 @@ struct RenameChainTests {
     // Both descend from a third name.
     let twig = version("4", ("E", "A"), ("D", "C"))
     #expect(ModelMatching(from: version("5", ("E", "A")), to: new, through: [isA, twig]).entities == ["D": "E"])
-    // A name that is used again is what the ends say.
+    // For a reused name, the identifiers of the two ends decide.
     let swapped = version("6", ("A", "B"), ("B", "A"))
     #expect(ModelMatching(from: old, to: swapped, through: [isA, isB]).entities == ["A": "B", "B": "A"])
-    // A later version uses the name again, for what the wanted one calls otherwise.
+    // A later version reuses the name for an entity that the wanted version calls differently.
     let again = version("8", ("A", "D"), ("B", "D2"))
     #expect(ModelMatching(from: old, to: version("9", ("D", nil)), through: [again]).entities.isEmpty)
-    // Circles end.
+    // Cycles terminate.
     let circle = version("7", ("C", "X"), ("X", "Y"), ("Y", "C"))
     #expect(ModelMatching(from: old, to: new, through: [circle]).entities.isEmpty)
   }
@@ -128,9 +128,9 @@ struct RenameChainTests {
     #expect(difference.refusals.isEmpty, "\(difference.refusals)")
     let events = difference.changes.filter { $0.property == "events" }.map(\.kind)
     #expect(Set(events) == [.added, .removed])
-    // What remains of a hierarchy remains linked.
+    // Remaining entities of a hierarchy stay linked.
     #expect(difference.changes.contains { $0.property == "things" && $0.aspect == "destination" })
-    // A mandatory link that goes with its target cannot be inferred.
+    // A mandatory link that is removed with its target cannot be inferred.
     let strict = Self.model("3") {
       EntityDescription("Vehicle") {
         RelationshipDescription("events", toMany: "MaintenanceEvent", inverse: "vehicle", optional: false, min: 1)
