@@ -5,7 +5,8 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// Uploads of two processes into one store: neither sweeps what the other has under way, and what a dead one left goes.
+/// Uploads of two processes into one store: neither sweeps uploads of the other in progress, and those of a killed
+/// process are deleted.
 @Suite("Staged data of two processes")
 struct BlobStagingPeerTests {
   let test: TestStore
@@ -13,7 +14,7 @@ struct BlobStagingPeerTests {
 
   init() throws { test = try TestStore(stagingModel) }
 
-  /// Has a second process stage `mebibytes`, all of them written.
+  /// Makes a second process stage `mebibytes`, completely written.
   private func stagingPeer(_ mebibytes: Int) throws -> PeerProcess {
     let peer = try PeerProcess("stage", [test.path, String(mebibytes)])
     #expect(peer.hear() == "open")
@@ -38,7 +39,7 @@ struct BlobStagingPeerTests {
     for number in 0..<9 {
       try peer.tell("go")
       #expect(peer.hear() == "piece \(number)")
-      // No waiting: the lock is free between the pieces.
+      // No waiting: the lock is free between the chunks.
       try store.write(timeout: .zero) { tx in try tx.set(id, "name", .string("\(number)")) }
       try stageAndDrop()
     }

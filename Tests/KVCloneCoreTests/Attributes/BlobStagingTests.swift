@@ -9,7 +9,7 @@ import Testing
 
 private struct Refusal: Error {}
 
-/// Bytes of which any two pieces differ.
+/// Bytes without two equal chunks.
 private func bytes(_ count: Int, seed: UInt64 = 1) -> Data {
   var state = seed
   var data = Data(capacity: count + 8)
@@ -99,7 +99,7 @@ struct BlobStagingTests {
     #expect(try store.blobCounts() == BlobCounts())
     let id = try store.insert("File")
     expectError(.objectNotFound) { try store.write { tx in try tx.setData(id, "data", staged) } }
-    // The refusal came before any change: the transaction is still good.
+    // The error was thrown before any change: the transaction is still usable.
     try store.write { tx in
       #expect(throws: StoreError.self) { try tx.setData(id, "data", staged) }
       try tx.set(id, "name", "still here")
@@ -206,7 +206,7 @@ struct BlobStagingTests {
     expectError(.closed) { _ = try closed.stageBlob { writer in try writer.append(bytes(5000)) } }
     expectError(.closed) { try closed.write { tx in try tx.setData(id, "data", staged) } }
     expectError(.wrongType) { try store.write { tx in try tx.setData(id, "data", staged) } }
-    // Opening swept what the closed store had staged.
+    // Opening swept the staged data of the closed store.
     #expect(try store.blobCounts() == BlobCounts())
     var options = StoreOptions()
     options.isReadOnly = true
@@ -216,7 +216,7 @@ struct BlobStagingTests {
 
   @Test("a large remainder is swept in several transactions")
   func largeRemainder() throws {
-    // Chunks of one byte: what counts for a sweep is their number.
+    // Chunks of one byte: their number determines the work of a sweep.
     try store.write { tx in
       try tx.changeObjects { (session) throws(StoreError) in
         let stager = try store.resource(Stagers.self).claim(except: [])

@@ -160,7 +160,7 @@ struct BlobTests {
     }
     #expect(try store.data(id, "data") == bytes(5000))
     #expect(try store.blobCount() == 1)
-    // Caught inside: the transaction says itself whether it is still good, and nothing of the stream stays.
+    // Caught inside: the transaction itself knows whether it is still usable, and no bytes of the stream remain.
     try? store.write { tx in
       do {
         try tx.setData(id, "data") { writer in

@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneQuery
 
-/// Commits as they come, of this process and others.
+/// Commits of this process and of others, as an asynchronous sequence.
 @Suite("Changes as an asynchronous sequence") struct StoreChangesTests {
   private let test: TestStore
   private let store: ObjectStore
@@ -35,7 +35,7 @@ import Testing
     let note = try #require(try await first.next())
     #expect(try note.insertedIDs().count == 1 && note.author.isEmpty)
     for number in 0..<200 { #expect(try await first.next()?.author == "\(number)") }
-    // One that comes late misses nothing.
+    // A late consumer misses nothing.
     try await writer.value
     #expect(try await second.next()?.token == note.token)
     for number in 0..<200 { #expect(try await second.next()?.author == "\(number)") }
@@ -78,7 +78,7 @@ import Testing
     } catch {
       #expect(error.kind == .historyExpired)
     }
-    // One that has seen everything is not behind.
+    // A consumer that has seen everything is not behind.
     let token = try store.currentToken()
     var other = store.changes.makeAsyncIterator()
     let store = self.store
@@ -116,7 +116,7 @@ import Testing
       #expect(transaction.author == "peer")
       #expect(try transaction.insertedIDs().map(\.serial) == [UInt64(number + 1)])
     }
-    // One at a time: each is heard before the next is asked for.
+    // One at a time: each commit is received before the next is requested.
     var iterator = store.changes.makeAsyncIterator()
     for number in 6...8 {
       try peer.tell("go")

@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneQuery
 
-/// Random changes of random graphs; after each transaction, every derived attribute is held against a slow evaluator.
+/// Random changes of random graphs; after each transaction, every derived attribute is compared with a slow evaluator.
 @Suite("Derived attributes compared with a slow evaluator")
 struct DerivedPropertyTests {
   @Test("derived attributes follow every change", arguments: PropertySeeds.seeds)
@@ -39,7 +39,7 @@ private struct DerivedRun {
         for _ in 0..<(1 + random.below(12)) { try Self.change(&tx, &random) }
       }
     } catch let error as CloneError where [.maxCountExceeded, .inverseTaken].contains(error.kind) {
-      // Nothing happened.
+      // The transaction changed nothing.
     }
     self.random = random
     if count % 15 == 0 { try test.reopen() }

@@ -14,7 +14,7 @@ struct DerivedTests {
 
   init() throws { test = try TestStore(DerivedModel.model) }
 
-  /// An album of some photos in a library.
+  /// Creates an album of some photos in a library.
   private func makeAlbum(sizes: [Int64]) throws -> (library: ObjectID, album: ObjectID, photos: [ObjectID]) {
     try store.write { tx in
       let library = try tx.insert("Library", ["name": "L"])
@@ -62,7 +62,7 @@ struct DerivedTests {
       }
       return photo
     }
-    // Added in any order, it fits in the end.
+    // In any order of additions, the sum fits in the end.
     #expect(try store.value(large, "tagWeight") == .integer(.max - 1))
     try store.expectDerived()
   }
@@ -94,7 +94,7 @@ struct DerivedTests {
       return
     }
     #expect(abs(first.timeIntervalSinceNow) < 3600)
-    // What is derived alone is no change of the album.
+    // A change of nothing but a derived attribute is no change of the album.
     try store.set(photos[0], "size", 2)
     #expect(try store.value(album, "changed") == .date(first))
     try store.set(album, "title", "B")
@@ -167,7 +167,7 @@ struct DerivedTests {
   @Test("a store whose derived attributes were never computed computes them when it is opened for writing")
   func build() throws {
     let (_, album, photos) = try makeAlbum(sizes: [3, 4])
-    // As an older library left it.
+    // As an older version of the library left it.
     var session = try store.writeSession(label: "plant")
     let entity = try session.load(album)
     for attribute in entity.attributes where attribute.description.isDerived {
@@ -218,7 +218,7 @@ struct DerivedTests {
       })
     let user = try test.store.insert("User", ["name": "Zoë"])
     #expect(expectIssues { try test.store.insert("User", ["name": "zoe"]) } == ["uniquenessConflict User.folded"])
-    // R24: told by the plan.
+    // R24: reported by the plan.
     #expect(throws: CloneError.self) { _ = try test.store.clone([user]) }
     try test.store.set(user, "name", "Ann")
     try test.store.insert("User", ["name": "zoe"])
@@ -303,7 +303,7 @@ struct DerivationModelTests {
           RelationshipDescription("parts", toMany: "Part", inverse: "owner")
           RelationshipDescription("others", toMany: "Part")
         }
-        // A uuid comes before all lists in a record.
+        // A uuid precedes all lists in a record.
         EntityDescription("Below", parent: "Owner") {
           AttributeDescription("key", .uuid)
           RelationshipDescription("more", toMany: "Part")

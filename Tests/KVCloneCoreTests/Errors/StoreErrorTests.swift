@@ -6,7 +6,7 @@ import Testing
 
 @testable import KVCloneCore
 
-/// What a caller is told decides what it does: make room, repeat the write, or look first.
+/// The error kind determines the caller's reaction: free space, repeat the write, or read the outcome first.
 @Suite struct StoreErrorTests {
   @Test(arguments: [ENOSPC, EDQUOT, EFBIG])
   func aFullMapIsTheSameErrorWhereverItOccurs(code: Int32) {
@@ -47,7 +47,7 @@ import Testing
     #expect(damaged?.object == name && damaged?.entity == "Item", "\(damaged?.message ?? "")")
     let position = expectError(.invalidIndex) { try fixture.store.link(item, "tags", [fixture.tag], at: 0) }
     #expect(position?.object == name)
-    // Of bytes that cannot be trusted nobody knows it.
+    // The entity is unknown if the bytes fail their checksum.
     try fixture.tamper(record: item, sealed: false) { $0[30] ^= 1 }
     let unread = expectError(.corrupted) { _ = try fixture.store.value(item, "title") }
     #expect(unread?.object == "Thing/\(item.serial)")

@@ -5,9 +5,10 @@ import Testing
 
 @testable import KVCloneCore
 
-/// Random transactions on a store and on plain dictionaries: what the history tells is how the dictionaries differ.
+/// Random transactions on a store and on plain dictionaries: the history must match the differences of the
+/// dictionaries.
 ///
-/// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` repeats a failure, or looks for rarer ones.
+/// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` repeats a failure, or searches for rarer ones.
 @Suite("History compared with plain dictionaries")
 struct HistoryPropertyTests {
   static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 1500
@@ -27,11 +28,11 @@ struct HistoryPropertyTests {
 private final class HistoryRun {
   typealias Properties = [ObjectID: Set<String>]
 
-  /// What a transaction did, as the dictionaries show it.
+  /// The changes of a transaction, from the dictionaries.
   private struct Expected {
     let inserted: Set<ObjectID>
     let deleted: [ObjectID: String]
-    /// What differs at the end, and what was written on the way.
+    /// The differences at the end, and all intermediate writes.
     let changed: Properties
     let written: Properties
   }
@@ -42,7 +43,7 @@ private final class HistoryRun {
   private var random: SeededGenerator
   private var oracle = StoreOracle(randomModel)
   private var expected: [Expected] = []
-  /// What the transaction under way has written.
+  /// The properties that the open transaction has written.
   private var written: Properties = [:]
   private(set) var operations = 0
 
@@ -79,7 +80,7 @@ private final class HistoryRun {
       changed: Self.difference(before, oracle), written: written.filter { old.contains($0.key) && ids.contains($0.key) }
     )
     let transactions = try test.store.history(after: start)
-    // Where nothing differs, only what was written on the way may be told.
+    // Without differences, a transaction may be missing; only intermediate writes may be reported.
     if transactions.count == count {
       #expect(change.inserted.isEmpty && change.deleted.isEmpty && change.changed.isEmpty, "not told, \(place)")
       return
@@ -93,7 +94,7 @@ private final class HistoryRun {
     if random.chance(in: 20) { try test.reopen() }
   }
 
-  /// Every transaction again, after all that came later.
+  /// Compares every transaction again after all later ones.
   func compareAll() throws {
     let transactions = try test.store.history(after: start)
     #expect(transactions.count == expected.count)
@@ -121,7 +122,7 @@ private final class HistoryRun {
 
   private var place: String { "seed \(seed), operation \(operations)" }
 
-  /// The properties in which objects of both differ.
+  /// The properties in which objects of both states differ.
   private static func difference(_ before: StoreOracle, _ after: StoreOracle) -> Properties {
     var properties: Properties = [:]
     for (id, old) in before.objects {
@@ -181,7 +182,7 @@ private final class HistoryRun {
         Data(repeating: UInt8(truncatingIfNeeded: operations), count: random.below(3000)))
       try tx.set(id, "data", value)
       oracle.set(id, "data", value)
-      // Equal bytes in a blob are written anew.
+      // Equal bytes in a blob count as written.
       written[id, default: []].insert("data")
     }
   }
@@ -193,7 +194,7 @@ private final class HistoryRun {
     let index = relationship.isOrdered ? random.below(oracle.links(id, relationship.name).count + 1) : nil
     try tx.link(id, relationship.name, targets, at: index)
     oracle.link(id, relationship.name, targets, at: index)
-    // A member that moves to where it is was written.
+    // A member that is moved to its own position counts as written.
     if index != nil { written[id, default: []].insert(relationship.name) }
   }
 

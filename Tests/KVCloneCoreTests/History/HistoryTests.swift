@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// What commits write down of themselves, and what can be read of it.
+/// The changes that commits record, and their readers.
 @Suite("History of changes") struct HistoryTests {
   static let model = ManagedObjectModel("History") {
     EntityDescription("Named", abstract: true) { preserved("name", .string) }
@@ -38,7 +38,7 @@ import Testing
 
   init() throws { test = try TestStore(Self.model, options: StoreOptions.tracking(author: "me")) }
 
-  /// What the last transaction changed, a line each: sorted, and as people would write it.
+  /// The changes of the last transaction, a line each: sorted, in readable form.
   private func last(_ store: ObjectStore? = nil) throws -> [String] {
     let store = store ?? self.store
     let transaction = try #require(try store.history().last)
@@ -80,10 +80,10 @@ import Testing
       try tx.setData(note, "photo") { writer in try writer.append(Data(repeating: 1, count: 5000)) }
     }
     #expect(try last() == ["M Note/1 photo"])
-    // No action: the partner lets go without being validated, and is changed all the same.
+    // No action: the partner loses its link without being validated, and is recorded as changed.
     try store.delete([items[0]])
     #expect(try last() == ["- Item/2", "M Item/3 previous", "M Note/1 items"])
-    // Cascades; what is preserved is told, but for the large value.
+    // Cascades; preserved values are recorded, except for the large one.
     try store.setMembers(tag, "notes", [note])
     try store.delete([note])
     #expect(try last() == ["- Item/3", "- Note/1 name=a", "M Tag/1 notes"])
@@ -171,7 +171,7 @@ import Testing
     #expect(load.operation == "load" && load.insertedCount == 2)
     #expect(try load.updatedProperties() == [note: ["tags"]])
 
-    // Into another store: its history tells of it, and this one's does not.
+    // A clone into another store is recorded in its history, and not in this one's.
     let other = try TestStore(Self.model, options: StoreOptions.tracking(author: "other"))
     let count = try store.history().count
     let into = try store.clone([note], into: other.store, options: CloneOptions(excluding: ["tags"]))
@@ -241,7 +241,7 @@ import Testing
     #expect(try store.purgeHistory(before: Date(timeIntervalSinceNow: -86_400)) == 0)
     #expect(try store.purgeHistory(before: Date(timeIntervalSinceNow: 86_400)) == 6)
     #expect(try store.history().isEmpty)
-    // A transaction of many entries goes in several transactions.
+    // A transaction of many entries is purged in several transactions.
     try store.write { tx in for _ in 0..<2500 { try tx.insert("Tag") } }
     for _ in 0..<1200 { try store.set(note, "text", .string("\(UInt64.random(in: 0 ... .max))")) }
     let commit = try store.info().commit
@@ -264,7 +264,7 @@ import Testing
     #expect(try store.history().isEmpty)
     try store.delete([note])
     #expect(try last() == ["- Note/2"])
-    // As the options say, and as the store is where they say nothing.
+    // The options decide; without an option, the store's setting stays.
     try test.reopen()
     #expect(try store.tracksHistory())
     var options = StoreOptions()
@@ -306,7 +306,7 @@ import Testing
     }
     #expect(try damages().count == 1 && damages()[0].contains("header is missing"))
     expectError(.corrupted) { _ = try store.history() }
-    // What a purge has passed may be in pieces.
+    // Purged entries may be incomplete.
     try store.purgeHistory(before: try store.currentToken())
     try checked(store)
   }

@@ -95,7 +95,7 @@ struct DeleteTests {
     #expect(error?.entity == "House" && error?.property == "tenants" && error?.object == "House/1")
     #expect(try store.exists(room) && store.exists(house))
     expectError(.deleteDenied) { try store.delete([house, tenants[0]]) }
-    // Members that go in the same call do not stand in the way.
+    // Members that are deleted in the same call do not deny the delete.
     #expect(try store.delete([house] + tenants) == 4)
     try checked(store)
   }
@@ -141,7 +141,7 @@ struct DeleteTests {
     let left = photos.enumerated().filter { $0.offset != 3 && $0.offset != 5 }.map(\.element)
     for album in albums { #expect(try store.members(album, "photos") == left.reversed()) }
     #expect(try store.toOne(house, "photo") == nil)
-    // Albums that go leave nothing behind at their photos.
+    // Deleted albums leave nothing behind at their photos.
     try store.delete(Array(albums[1...]))
     try store.setMembers(albums[0], "photos", [])
     try store.delete(Array(left[..<20]))
@@ -211,7 +211,7 @@ struct DeleteTests {
 }
 
 extension ObjectStore {
-  /// How many entries the table of long lists and of hidden referrers has.
+  /// The number of entries in the table of long lists and of hidden referrers.
   fileprivate func linkCount() throws -> Int {
     try read { tx in
       try tx._withSession { (session) throws(StoreError) in

@@ -36,7 +36,7 @@ private let viewModel = ManagedObjectModel("Views") {
   }
 }
 
-/// Objects that are looked at where they are stored.
+/// Views of objects in the storage's memory.
 @Suite("Object views")
 struct ObjectViewTests {
   private let test: TestStore
@@ -51,7 +51,7 @@ struct ObjectViewTests {
     "data": .binary(Data([1, 2, 3])), "place": .composite(["latitude": 48.5, "town": "Ulm"]),
   ]
 
-  /// What a view has under a name, asked by a key of each type that might fit.
+  /// The value of a view under a name, read with a key of each type that might fit.
   private func seen(_ view: ObjectView, _ name: String, _ entity: String) throws -> AttributeValue? {
     let store = test.store
     switch name {
@@ -206,7 +206,7 @@ struct ObjectViewTests {
     try store.read { tx in
       let error = expectError(.wrongType) { _ = try tx.withObject(ids.0) { try $0.value(small) } }
       #expect(error?.object == "Thing/1" && error?.property == "large")
-      // A box has a name too, but not a thing's.
+      // A box has a name too, but not that of a thing.
       expectError(.unknownProperty) { _ = try tx.withObject(ids.1) { try $0.value(name) } }
       expectError(.unknownProperty) { _ = try tx.withObject(ids.1) { try $0.withUTF8(name) { _ in } } }
       expectError(.objectNotFound) {

@@ -73,14 +73,14 @@ struct PropertyRuleTests {
 
   @Test("deny counts no object that goes in the same call, in circles too")
   func denyInCircles() throws {
-    // 0 → 1 → 2 → 0: each cascades to the next, and denies while the one before is there.
+    // 0 → 1 → 2 → 0: each cascades to the next, and denies while the previous one exists.
     let ring = try store.insert("Person", count: 3)
     for index in 0..<3 { try store.setToOne(ring[index], "friend", ring[(index + 1) % 3]) }
     let outside = try store.insert("Person", relationships: ["friend": [ring[1]]])
     let error = expectError(.deleteDenied) { try store.delete([ring[0]]) }
     #expect(error?.object == "Person/2" && error?.property == "friendOf")
     #expect(try store.objects("Person").count == 4)
-    // It cascades into the ring, and with it all go.
+    // It cascades into the ring, so all of them are deleted.
     #expect(try store.delete([outside]) == 4)
     let alone = try store.insert("Person")
     try store.setToOne(alone, "friend", alone)

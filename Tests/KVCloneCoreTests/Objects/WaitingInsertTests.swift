@@ -23,7 +23,7 @@ private let boxModel = ManagedObjectModel("Boxes") {
   EntityDescription("Note") { RelationshipDescription("about", toMany: "Box") }
 }
 
-/// What new objects owe others is written before anything can tell that it waited.
+/// Deferred inverse links and index entries of new objects are written before any read could miss them.
 @Suite("Links and index entries of new objects that wait")
 struct WaitingInsertTests {
   let test: TestStore

@@ -6,8 +6,9 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Lists and cascades so large that work which grows with the list, or with the depth, would show: as a test that does
-/// not end, or as a stack that runs out. `Benchmarks/run structures` has the figures, at ten and a hundred times the size.
+/// Lists and cascades so large that work which grows with the list, or with the depth, becomes visible: as a test that
+/// does not end, or as a stack overflow. `Benchmarks/run structures` has the figures, at ten and a hundred times the
+/// size.
 @Suite("Structures of 100,000 objects")
 struct BigStructureTests {
   private static let model = ManagedObjectModel("Big") {
@@ -27,7 +28,7 @@ struct BigStructureTests {
   }
 
   private static let count = 100_000
-  /// Of a cascade; at 15,000, a recursion would have 35 bytes of the stack for each call.
+  /// The depth of a cascade; at 15,000, a recursion would have 35 bytes of the stack for each call.
   private static let depth = 15_000
 
   private struct Refusal: Error {}
@@ -37,13 +38,13 @@ struct BigStructureTests {
 
   init() throws { test = try TestStore(Self.model) }
 
-  /// The store's own check alone: `checked` asks for every link's other side, which at an owner is the whole list.
+  /// Runs only the store's own check: `checked` reads every link's other side, which at an owner is the whole list.
   private func expectSound(sourceLocation: SourceLocation = #_sourceLocation) throws {
     let damages = try store.check().issues
     #expect(damages.isEmpty, "\(damages.prefix(5).map(\.message))", sourceLocation: sourceLocation)
   }
 
-  /// What is wrong with a long list's own pieces.
+  /// The problems of a long list's chunks.
   private func problems(_ owner: ObjectID, _ relationship: String) throws -> [String] {
     try store.read { tx in
       try tx._withSession { (session) throws(StoreError) in
@@ -58,7 +59,7 @@ struct BigStructureTests {
 
   // MARK: Lists
 
-  /// What the lists have to equal.
+  /// The expected content of the lists.
   private struct Expected {
     var track: [ObjectID]
     var items: Set<ObjectID>
@@ -73,7 +74,7 @@ struct BigStructureTests {
     var random = SeededGenerator(seed: seed)
     let owners = try store.insert("Owner", count: 2)
     let idol = try store.insert("Item")
-    // Every twentieth also is in the hidden list of what refers to the idol.
+    // Every twentieth also is in the hidden list of the idol's referrers.
     let all = try store.write { tx in
       var all: [ObjectID] = []
       for number in 0..<Self.count + 200 {
@@ -112,7 +113,7 @@ struct BigStructureTests {
     let elsewhere = try store.members(owners[1], "items")
     #expect(expected.items.isDisjoint(with: elsewhere), "seed \(seed)")
 
-    // Both lists and the hidden one let go of all their members.
+    // Both lists and the hidden one lose all their members.
     #expect(try store.delete([owners[0], idol]) == 2)
     try store.read { tx in
       #expect(try tx.count(entity: "Item") == expected.all.count)
@@ -124,11 +125,11 @@ struct BigStructureTests {
         #expect(left == [nil, nil], "seed \(seed)")
       }
     }
-    // It would find a link to what is gone, at any of the others.
+    // The check would find a link to a deleted object, at any of the others.
     try expectSound()
   }
 
-  /// One change of an album's track, and of the array that it has to equal.
+  /// Makes one change of an album's track, and of the expected array.
   private func changeTrack(
     _ tx: inout WriteTransaction, _ owner: ObjectID, _ expected: inout Expected, _ random: inout SeededGenerator
   ) throws {
@@ -166,7 +167,7 @@ struct BigStructureTests {
     }
   }
 
-  /// One change of the first owner's items, and of the set that they have to equal.
+  /// Makes one change of the first owner's items, and of the expected set.
   private func changeItems(
     _ tx: inout WriteTransaction, _ owners: [ObjectID], _ expected: inout Expected, _ random: inout SeededGenerator
   ) throws {
@@ -197,11 +198,11 @@ struct BigStructureTests {
 
   @Test("a cascade over a star, a tree and a chain of 15,000 each runs on a small stack")
   func cascade() throws {
-    // Bystanders refer to some of what goes.
+    // Bystanders refer to some of the deleted objects.
     let bystanders = try store.insert("Item", count: 40)
     let owner = try store.insert("Owner")
     try store.write { tx in
-      // The owner's parts, of which the first is a tree's root and the second a chain's beginning.
+      // The owner's parts: the first is a tree's root, the second a chain's beginning.
       var parts: [ObjectID] = []
       for _ in 0..<Self.depth { parts.append(try tx.insert("Item", relationships: ["whole": [owner]])) }
       var tree = [parts[0]]

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Damaged lists")
 struct ChunkListDamageTests {
-  /// Every operation on the list; each has to end in a result or in `damaged`.
+  /// Runs every operation on the list; each must end in a result or in `corrupted`.
   private func exercise(_ fixture: ListFixture, _ head: ListHead, isOrdered: Bool, _ ids: [ObjectID]) throws {
     let list = fixture.list
     func attempt(_ body: (inout StorageTransaction, inout ListHead) throws -> Void) throws {

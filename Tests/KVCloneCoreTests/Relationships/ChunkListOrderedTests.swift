@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Ordered lists")
 struct OrderedListTests {
-  /// An ordered list beside the array that it has to equal.
+  /// An ordered list, and the array with its expected content.
   struct Pair: ~Copyable {
     var storage: StorageTransaction
     let list: ListAddress
@@ -81,7 +81,7 @@ struct OrderedListTests {
     var pair = try Pair(fixture, sampleIDs(count).shuffled(using: &random))
     var nextSerial: UInt64 = 1_000_000
     for step in 0..<steps {
-      // Runs at one place, which fill and split, between changes anywhere.
+      // Runs at one position, which fill and split chunks, between changes anywhere.
       let spot = (step / 100).isMultiple(of: 2) ? pair.model.count / 2 : random.below(pair.model.count + 1)
       switch random.below(pair.model.count > 2 * count + 20 ? 9 : 6) {
       case 0...2:
@@ -144,7 +144,7 @@ struct OrderedListTests {
     #expect(fixture.entryCount(.chunk) <= (place == 0.5 ? 120 : 57))
   }
 
-  /// Labels at the very ends of their range: no list that grows one by one ever gets there.
+  /// Labels at the very ends of their range, which no list reaches by growing one by one.
   @Test(arguments: [[1, .max], [0, 1], [.max - 1, .max], [5, 6]] as [[UInt64]])
   func findsLabelsWhereNoneAreLeft(labels: [UInt64]) throws {
     for index in [0, 64, 128, 192, 256] {

@@ -91,7 +91,7 @@ struct UnorderedListTests {
     var storage = try fixture.write()
     var model: Set<ObjectID> = []
     for step in 0..<1500 {
-      // Waves of growing and shrinking, so that splits and merges both come.
+      // Waves of growing and shrinking, so that both splits and merges occur.
       let grows = (step / 400).isMultiple(of: 2)
       let id = ObjectID(rootCode: 2, serial: UInt64(random.below(limit)))
       if random.chance(in: 4) != grows {

@@ -255,8 +255,8 @@ struct RelationshipTests {
 
 @Suite("Lists that grow and shrink")
 struct ListSizeTests {
-  /// Sizes around the places where a list changes its form: into chunks at 17, back below 8, a second chunk at 129, a
-  /// member index at 1,025.
+  /// Sizes around the thresholds at which a list changes its form: into chunks at 17, back below 8, a second chunk at
+  /// 129, a member index at 1,025.
   static let sizes = [0, 1, 7, 8, 15, 16, 17, 127, 128, 129, 256, 257, 1023, 1024, 1025, 1300]
 
   @Test("lists of any size keep members, order and count, written at once", arguments: ["tags", "clubs", "favourites"])
@@ -285,7 +285,7 @@ struct ListSizeTests {
     var random = SeededGenerator(seed: seed)
     var expected: [ObjectID] = []
     var rest = people
-    /// Moves towards a size in one transaction, at random places.
+    /// Grows or shrinks to a size in one transaction, at random positions.
     func move(to size: Int) throws {
       try store.write { tx in
         while expected.count < size {

@@ -163,7 +163,7 @@ struct AttributeStorageTests {
     #expect(try store.value(id, "place.point.y") == 2.0)
     try store.set(id, "place.point.x", 5)
     #expect(try store.value(id, "place") == ["name": "Rome", "point": ["x": 5.0, "y": 2.0]])
-    // A composite is one value: elements that are not given become nil.
+    // A composite is one value: omitted elements become nil.
     try store.set(id, "place", ["point": ["y": 3]])
     #expect(try store.value(id, "place") == ["point": ["y": 3.0]])
     try store.set(id, "place", nil)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KVCloneCore
 
-/// Properties by name, as every read of an attribute looks for them.
+/// The search for properties by name, as in every read of an attribute.
 @Suite("Object properties by name")
 struct PropertyNameTests {
   @Test("names of all lengths are distinguished, whatever they have in common")
@@ -15,7 +15,7 @@ struct PropertyNameTests {
       for length in 1...40 {
         let name = String((0..<length).map { _ in "ab".randomElement(using: &random) ?? "a" })
         names.append(name)
-        // The same beginning and end, with another byte in between.
+        // The same beginning and end, with another byte between them.
         if length > 17 {
           var bytes = Array(name.utf8)
           bytes[8 + random.below(length - 16)] = UInt8(ascii: "c")

@@ -17,10 +17,10 @@ private let catalogModel = ManagedObjectModel("Catalog") {
   }
 }
 
-/// What a store's description of itself may say.
+/// The valid content of the store's catalog.
 @Suite("The store's catalog")
 struct StoreCatalogTests {
-  /// Each makes the document say what no library writes: codes given twice, or beyond the last one; a model that is none.
+  /// Each makes the document invalid: codes assigned twice, or beyond the last one; an unparsable model.
   @Test(
     "a document with codes that cannot be is damage",
     arguments: [
@@ -53,7 +53,7 @@ struct StoreCatalogTests {
   func properties() throws {
     let root = try temporaryDirectory()
     defer { try? FileManager.default.removeItem(atPath: root) }
-    // Elements of composites: so many attributes would take their time.
+    // Elements of composites: so many attributes would take too long.
     let elements = (0..<3_300).map { AttributeDescription("a\($0)", .boolean) }
     let model = ManagedObjectModel("Wide") {
       CompositeAttributeDescription("Flags", elements: elements)

@@ -70,7 +70,7 @@ struct StoreFormatTests {
     for table in [tables.metadata, tables.links, tables.blobs, tables.blobinfo, tables.indexes, item] {
       let rows = try store.rows(table)
       #expect(!rows.isEmpty)
-      // Every row of the tables that describe the store; the others' first and last ones stand for all.
+      // Every row of the tables that describe the store; only the first and last ones of the others.
       let isLong = rows.count > 20
       for (key, value) in isLong ? [rows[0], rows[rows.count - 1]] : rows {
         for offset in Set([0, 7, 8, value.count / 2, value.count - 1]) where offset < value.count {

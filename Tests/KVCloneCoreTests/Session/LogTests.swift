@@ -9,10 +9,10 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// What a store tells its logger, and what its errors say: never what is stored.
+/// Log messages and errors of a store contain no stored values.
 @Suite("Logs and errors without values")
 struct LogTests {
-  /// Stands in all values, keys, names and texts that a caller gives. Short enough for any place that shortens.
+  /// Contained in all values, keys, names and texts that a caller passes. Short enough for any place that truncates.
   private static let marker = "Zq7"
 
   private static func model(indexed: Bool = false, version: Int = 1) -> ManagedObjectModel {
@@ -78,7 +78,7 @@ struct LogTests {
     }
   }
 
-  /// What is refused is refused in words without values.
+  /// Expects an error, and records its text.
   private func refused(_ body: () throws -> Void, _ location: SourceLocation = #_sourceLocation) {
     do {
       try body()
@@ -89,7 +89,7 @@ struct LogTests {
     }
   }
 
-  /// Every place that logs has logged, and no line or error has the marker.
+  /// Expects that every place that logs has logged, and that no line or error has the marker.
   private func expectNothing(telling parts: [String], _ location: SourceLocation = #_sourceLocation) {
     let lines = log.lines
     for part in parts { #expect(lines.contains { $0.contains(part) }, "\(part): \(lines)", sourceLocation: location) }
@@ -99,7 +99,7 @@ struct LogTests {
 
   @Test("a line with a value would be found")
   func control() {
-    // Its own: an opening may have logged, depending on the machine and the LMDB release.
+    // A separate logger: an opening may have logged, depending on the machine and the LMDB release.
     let log = LogLines()
     log.logger.trace("of \(Self.marker)")
     log.logger.info("nothing", metadata: ["deep": ["list": [.string(Self.marker)]]])
@@ -153,7 +153,7 @@ struct LogTests {
     let third = Self.model(indexed: true, version: 2).next("Log 3") { draft in
       draft.attribute("Note", "name") { $0.type = .integer64 }
     }
-    // What no number can be made of is told, and not shown.
+    // A value that cannot be converted to a number is reported, and not shown.
     refused { try ObjectStore.migrate(at: test.path, to: third, options: options()) }
     let fourth = Self.model(version: 2).next("Log 4") { draft in
       draft["Note"].uniquenessConstraints.append(["link"])
@@ -216,7 +216,7 @@ extension ObjectStore {
   }
 }
 
-/// A logger that takes everything, and what it was told: messages with their metadata.
+/// A logger that stores all messages with their metadata.
 private final class LogLines: Sendable {
   private let told = Mutex<[String]>([])
 

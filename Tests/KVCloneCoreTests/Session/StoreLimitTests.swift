@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Limits refuse what goes beyond them, leave nothing of it, and never stand in the way of who makes the store smaller.
+/// Writes beyond a limit are rejected without a trace, and limits never prevent a caller from making the store smaller.
 @Suite("Store limits") struct StoreLimitTests {
   private static func limited(objects: Int? = nil, bytes: UInt64? = nil) -> StoreOptions {
     var options = StoreOptions()
@@ -29,7 +29,7 @@ import Testing
     let error = expectError(.limitExceeded) { _ = try store.insert("Tag", ["name": .string("x")]) }
     #expect(error?.message.contains("6 objects") == true && error?.message.contains("maximumObjectCount") == true)
     #expect(try facts(store) == before)
-    // An object that goes makes room for one that comes, also in one transaction.
+    // A deleted object makes room for a new one, also in one transaction.
     try store.write { tx in
       try tx.delete([ids[0]])
       try tx.insert("Item")
@@ -86,7 +86,7 @@ import Testing
     try checked(test.store)
   }
 
-  /// Who opens a store that is larger than its limit already can make it smaller, and change it.
+  /// A caller that opens a store above its limit can make it smaller, and change it.
   @Test func aStoreAboveItsLimitContinues() throws {
     let test = try TestStore(CheckFixture.model)
     let ids = try test.store.insert("Item", count: 10)
@@ -122,12 +122,12 @@ import Testing
     #expect(full.objectCount == ids.count)
     #expect(try store.statistics().pageCount * 4096 <= Int(limit) && full.fileBytes <= limit)
     try checked(store)
-    // A piece that is larger than all of it is refused before it is written.
+    // A value larger than the whole limit is rejected before it is written.
     expectError(.limitExceeded) { try store.set(ids[0], "photo", .binary(Data(count: 8 << 20))) }
-    // Deleting works, however full it is, and makes room for what is no larger.
+    // Deletes work however full the store is, and make room for values that are no larger.
     try store.delete(Array(ids.prefix(8)))
     if isKept {
-      // What the snapshot shows stays.
+      // The snapshot keeps its content.
       try store.deleteSnapshot(named: "all")
     }
     _ = try store.insert("Tag", ["name": .string("small")])
@@ -163,7 +163,7 @@ import Testing
     try checked(store)
   }
 
-  /// With a reader, nothing that is freed can be used: changes then end at the limit, and deletions do not.
+  /// With a reader, no freed page can be reused: changes then end at the limit, and deletes do not.
   @Test func aReaderLetsTheFileGrowToTheLimitOnly() throws {
     let test = try TestStore(CheckFixture.model, options: Self.limited(bytes: 1 << 20))
     let store = test.store
@@ -180,7 +180,7 @@ import Testing
     #expect(failure?.kind == .limitExceeded && count > 10)
     try store.delete([ids[0]])
     reader.close()
-    // The pages that it kept are there for all.
+    // The pages that it pinned are available to all.
     try store.delete([ids[1]])
     try store.set(ids[2], "title", .string("again"))
     try checked(store)

@@ -20,7 +20,7 @@ private let logModel = ManagedObjectModel("Log") {
   EntityDescription("Tag") { RelationshipDescription("notes", toMany: "Note", inverse: "tags") }
 }
 
-/// Objects, clones, large values and history, in a store whose commits are made durable by the commit log.
+/// Objects, clones, large values and history, in a store with durability by the commit log.
 @Suite("A store with a commit log")
 struct CommitLogStoreTests {
   private static func options(_ usesCommitLog: Bool) -> StoreOptions {
@@ -47,7 +47,7 @@ struct CommitLogStoreTests {
     return log[40] == 1
   }
 
-  /// The same work for every store: small and large commits, refusals, clones, deletes.
+  /// The same work for every store: small and large commits, rejected changes, clones, deletes.
   private static func work(_ test: TestStore, round: Int) throws {
     let store = test.store
     let tags = try store.insert("Tag", count: 3)
@@ -89,7 +89,7 @@ struct CommitLogStoreTests {
       #expect(different == nil, "round \(round)")
       // Without the option, and without the log.
       logged.store.close()
-      // Both, because the serial of an insertion that was undone is used again after a reopening.
+      // Both, because the serial of an undone insertion is reused after reopening.
       try plain.reopen(options: Self.options(false))
       #expect(try !Self.isInUse(logged.path))
       if round == 1 { try FileManager.default.removeItem(atPath: logged.path + "/commit.log") }
@@ -105,7 +105,7 @@ struct CommitLogStoreTests {
     }
   }
 
-  /// The directory as it is, copied while the store is open: what a process leaves that is killed.
+  /// The directory of an open store, copied: the files that a killed process leaves.
   @Test("is recovered from its two files")
   func recovery() throws {
     let test = try TestStore(logModel, options: Self.options(true))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import KVCloneCore
 
-/// What the seam promises, asked of every engine: the store relies on nothing else.
+/// The guarantees of the storage protocols, tested with every engine: the store relies on nothing else.
 @Suite("The storage seam", .serialized)
 struct StorageConformanceTests {
   static let keys: [[UInt8]] = [
@@ -148,7 +148,7 @@ struct StorageConformanceTests {
     #expect(try fixture.entries().isEmpty)
   }
 
-  /// After a failed change every further one is refused.
+  /// Expects that after a failed change every further one is rejected.
   private func expectLost(_ tx: inout StorageTransaction, _ table: StorageTable) throws {
     let put = failure(&tx) { (tx) throws(StoreError) in try tx.put(table, [9], [9]) }
     let append = failure(&tx) { (tx) throws(StoreError) in try tx.append(table, [0xFF, 0xFF, 9], [9]) }
@@ -242,7 +242,7 @@ struct StorageConformanceTests {
     fixture.engine.close()
     expectError(.closed) { _ = try fixture.engine.beginRead() }
     expectError(.closed) { _ = try fixture.engine.beginWrite(label: "", timeout: .zero) }
-    // What lives goes on.
+    // Open transactions continue.
     let value = try reader.value(fixture.table, [1])
     #expect(value == [1])
   }
@@ -283,7 +283,7 @@ struct StorageConformanceTests {
   }
 }
 
-/// Work on a thread of its own.
+/// Runs work on a separate thread.
 final class OtherThread<Result: Sendable>: @unchecked Sendable {
   private var value: Result?
   private let done = DispatchSemaphore(value: 0)

@@ -28,11 +28,11 @@ private let faultModel = ManagedObjectModel("Faults") {
   }
 }
 
-/// One call of storage fails, each in turn: every operation of the store then throws, leaves the last committed state,
-/// and can be done again.
+/// One call of storage fails, each in turn: every operation of the store then throws, preserves the last committed
+/// state, and can be repeated.
 @Suite("Storage that fails at any call", .serialized)
 struct StorageFaultTests {
-  /// What one operation of the scenario does. Every one commits once.
+  /// One operation of the scenario. Each commits once.
   struct Step: Sendable {
     let name: String
     let run: @Sendable (ObjectStore) throws -> Void
@@ -174,7 +174,7 @@ struct StorageFaultTests {
         #expect(try sound.digest() == before, "\(place): something was committed")
         let damages = try sound.check(CheckOptions(readData: true)).issues
         #expect(damages.isEmpty, "\(place): \(damages.prefix(3).map(\.message))")
-        // The next write works, through the same store.
+        // The next write succeeds, through the same store.
         if let album = try sound.objects("Album").first { try store.set(album, "tick", .integer(Int64(number))) }
         number += number < upTo ? every : then
       }
@@ -191,7 +191,7 @@ extension ObjectStore {
     (try objects("Album"), try objects("Photo"), try objects("Tag"))
   }
 
-  /// A number for everything that is committed.
+  /// A number for the whole committed content.
   fileprivate func digest() throws -> Int {
     let codes = TableCode.fixed + schema.rootCodes.map { TableCode.objects(rootCode: $0) }
     let transaction = StorageTransaction(try engine.beginRead())

@@ -7,7 +7,7 @@ import Testing
 
 @testable import KVCloneCore
 
-/// Where the map reader does not go on, LMDB does, and nobody notices.
+/// LMDB continues reads that the map reader cannot, invisibly to the caller.
 @Suite("Reading by the map, behind the seam")
 struct StorageMapTests {
   @Test("a page that only LMDB accepts is read by LMDB, and what is behind it once", arguments: [1, 2, 3, 50])
@@ -42,7 +42,7 @@ struct StorageMapTests {
     [UInt8](repeating: key[7], count: key[7] == 9 ? 9000 : 100 + Int(key[7]))
   }
 
-  /// Changes the numbers that leaves say they have, which LMDB does not look at. Answers how many.
+  /// Changes the page numbers in leaves, which LMDB does not check. Returns the number of changed leaves.
   private func damageLeaves(_ path: String, every: Int) throws -> Int {
     let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
     let leaves = (2..<bytes.count / 4096).filter { page in

@@ -6,7 +6,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// Where a store is, and on what.
+/// The paths of stores, and the file systems that contain them.
 @Suite("Places of stores")
 struct StoragePlaceTests {
   @Test("a store that was opened by a relative path, and one that is moved while it is open, work on")

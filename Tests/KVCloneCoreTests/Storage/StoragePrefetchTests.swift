@@ -21,7 +21,7 @@ private let shelfModel = ManagedObjectModel("Shelf") {
   }
 }
 
-/// Reads by id reach an engine that announces them in windows, as one across a network needs it.
+/// Reads by id are announced to an engine in windows, as one across a network needs it.
 @Suite("Announced reads")
 struct StoragePrefetchTests {
   private let engine = MemoryStorage()
@@ -50,7 +50,7 @@ struct StoragePrefetchTests {
       "Page", predicate: try QueryPredicate(format: "SELF IN %@", arguments: [.list(ids.map { .object($0) })]))
   }
 
-  /// The share of reads by id that were announced, and the greatest window.
+  /// The numbers of announced and other reads by id, and the greatest window.
   private func announced(window: Int = 2048, _ body: () throws -> Void) rethrows -> MemoryStorage.Reads {
     engine.countReads(window: window)
     try body()
@@ -71,7 +71,7 @@ struct StoragePrefetchTests {
     let reads = try announced { _ = try store.planClone([shelf]) }
     #expect(reads.greatestWindow == 2048)
     #expect(reads.expectedCount >= 15_300)
-    // The root, and what describes it.
+    // The root, and the entries that describe it.
     #expect(reads.unexpectedCount < 10)
   }
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import KVCloneCore
 
-/// Every engine does what a dictionary does, in all orders of changes, commits, aborts and reopening.
+/// Every engine behaves like a dictionary, in all orders of changes, commits, aborts and reopening.
 @Suite("Engines compared with a dictionary", .serialized)
 struct StoragePropertyTests {
   typealias Model = [[UInt8]: [UInt8]]
@@ -20,7 +20,7 @@ struct StoragePropertyTests {
       var model = committed
       var tx = try fixture.begin()
       for _ in 0..<random.below(100) {
-        // A hint, which changes nothing that can be seen.
+        // An optimization without visible effects.
         if random.chance(in: 20) { tx.retainCursors(in: random.chance(in: 2) ? [] : Array(fixture.tables.dropLast())) }
         try Self.change(&tx, fixture.tables, &model, &random)
         if random.chance(in: 10) { try Self.compare(tx, fixture.tables, model, &random, seed) }
@@ -62,7 +62,7 @@ struct StoragePropertyTests {
       try tx.append(table, last, value)
       models[number][last] = value
     default:
-      // Half of the time a key that is there.
+      // Half of the time an existing key.
       let key =
         random.chance(in: 2) ? models[number].keys.sorted { $0.lexicographicallyPrecedes($1) }.first ?? key : key
       let existed = try tx.delete(table, key)

@@ -20,7 +20,7 @@ private let roomModel = ManagedObjectModel("Room") {
   }
 }
 
-/// A store whose map is so small that writes meet its end.
+/// A store with a map so small that writes reach its end.
 @Suite("Full maps and disks", .serialized)
 final class StorageRoomTests {
   private static let mebibyte = 1 << 20
@@ -28,7 +28,7 @@ final class StorageRoomTests {
   let environment: LMDBEnvironment
   let engine: LMDBEngine
   let store: ObjectStore
-  /// The same store without a word about the room that there is.
+  /// The same store with an engine that does not report its free space.
   let blind: ObjectStore
 
   init() throws {
@@ -179,7 +179,7 @@ final class StorageRoomTests {
     try store.write { tx in
       try tx.set(item, "text", "before")
       expectError(.mapFull) { try tx.set(item, "data", .binary(data)) }
-      // Nothing was written, so the transaction goes on.
+      // Nothing was written, so the transaction remains usable.
       try tx.set(item, "text", "after")
     }
     #expect(try store.value(item, "text") == "after")
@@ -209,7 +209,7 @@ final class StorageRoomTests {
   @Test("what a transaction has replaced is room for what follows")
   func replaced() throws {
     let item = try store.insert("Item")
-    // Commits, so that there are pages to use again, which is where LMDB keeps what a transaction frees.
+    // Commits that leave reusable pages, which LMDB needs for the list of pages that a transaction frees.
     for number in 0..<3 { try store.set(item, "text", .string("\(number)")) }
     let mapSize = try environment.info().mapSize
     try store.write { tx in
@@ -255,7 +255,7 @@ final class StorageRoomTests {
           try store.write { tx in
             try tx.set(item, "data", .binary(Data(count: 2 * Self.mebibyte)))
           }
-          // Nobody can count the free pages now, so nothing is refused.
+          // All reader slots are taken, so the free pages cannot be counted and nothing is rejected.
           try engine.makeRoom(for: 1 << 45)
         }
       }
@@ -269,7 +269,7 @@ final class StorageRoomTests {
     let data = Data(count: 5 * Self.mebibyte)
     try store.set(item, "data", .binary(data))
     try store.set(item, "data", nil)
-    // So that the last commit's pages are old enough to be used again.
+    // Makes the last commit's pages old enough to be reused.
     try store.set(item, "text", "later")
     let facts = try engine.facts()
     #expect(facts.freeMapBytes < UInt64(data.count))
@@ -286,7 +286,7 @@ final class StorageRoomTests {
     var commits: [UInt64] = []
     for _ in 0..<6 {
       var options = CloneOptions()
-      // So that the bytes are counted: for so few objects nobody would.
+      // Makes the plan count bytes: it does not for so few objects.
       options.maxBytes = .max
       let clone = try store.clone([folder], options: options).root
       try store.write { tx in
@@ -298,7 +298,7 @@ final class StorageRoomTests {
     }
     #expect(pageCounts[5] < pageCounts[1] + 64)
     #expect(pageCounts[5] < pageCounts[0] * 11 / 10)
-    // A clone, a delete, and one between that and the next clone.
+    // A clone, a delete, and a commit between the delete and the next clone.
     #expect(commits[5] - commits[4] == 3)
     try expectSound()
   }
@@ -317,12 +317,12 @@ final class StorageRoomTests {
       }
       #expect(try environment.info().mapSize == mapSize)
     }
-    // Nobody is at work, so the map grows at once.
+    // No transaction is open, so the map grows at once.
     try engine.makeRoom(for: UInt64(20 * Self.mebibyte))
     #expect(try engine.facts().freeMapBytes >= UInt64(20 * Self.mebibyte))
   }
 
-  /// A folder of about 4.5 MiB: what is left of the map does not take another one.
+  /// Creates a folder of about 4.5 MiB: the rest of the map has no room for another one.
   private func fill() throws -> ObjectID {
     try store.write { tx in
       let folder = try tx.insert("Folder", ["name": "large"])

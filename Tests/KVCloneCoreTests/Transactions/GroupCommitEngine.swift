@@ -5,13 +5,13 @@ import Synchronization
 
 @testable import KVCloneCore
 
-/// An engine around another one that counts write transactions, and lets commits and puts fail.
+/// An engine around another one that counts write transactions, and makes commits and puts fail.
 final class GroupCommitEngine: StorageEngine {
   private struct State {
     var beginCount = 0
     var commitCount = 0
     var failure: StoreError?
-    /// Whether the commit that fails is stored all the same.
+    /// Whether the failing commit is stored nevertheless.
     var storesFailing = false
     var putFailure: StoreError?
   }
@@ -27,12 +27,12 @@ final class GroupCommitEngine: StorageEngine {
   /// The number of commits that succeeded.
   var commitCount: Int { state.withLock { $0.commitCount } }
 
-  /// Lets the next commit fail with this error; it is durable or not.
+  /// Makes the next commit fail with this error, durable or not.
   func failNextCommit(_ error: StoreError, storing: Bool = false) {
     state.withLock { ($0.failure, $0.storesFailing) = (error, storing) }
   }
 
-  /// Lets the next put fail with this error. As in LMDB, the transaction refuses all changes afterwards.
+  /// Makes the next put fail with this error. As in LMDB, the transaction rejects all changes afterwards.
   func failNextPut(_ error: StoreError) { state.withLock { $0.putFailure = error } }
 
   fileprivate func takePutFailure() -> StoreError? {

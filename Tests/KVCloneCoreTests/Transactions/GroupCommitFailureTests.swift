@@ -78,7 +78,7 @@ struct GroupCommitFailureTests {
     #expect(try fixture.commits() == UInt64(10 - failing.count))
     #expect(try fixture.store.found("Marker", "label == 'x'").count == 10 - failing.count)
     try checked(fixture.store)
-    // Ids of those that failed are not given out again.
+    // Ids of the failed writes are not reused.
     let serials = results.compactMap { try? $0.get() }
     #expect(Set(serials).count == 10 - failing.count)
     #expect(try fixture.store.insert("Marker").serial == 11)
@@ -186,7 +186,7 @@ struct GroupCommitFailureTests {
     #expect(try fixture.store.info().commit == before && fixture.store.lines() == lines)
     #expect(saved.value == 0, "a hook says that something was saved that was not")
     try checked(fixture.store)
-    // They can be run again.
+    // The writes can be run again.
     let again = try await fixture.waiting(20) { store, number in
       try await store.write { tx in
         try tx.insert("Marker", relationships: ["album": [made.album]])
@@ -214,7 +214,7 @@ struct GroupCommitFailureTests {
     #expect(results.errors.count == 10)
     for error in results.errors.values { #expect(error.storeErrorKind == .commitOutcomeUnknown) }
     #expect(try fixture.store.objects("Marker").count == (isStored ? 10 : 0))
-    // The store goes on, with serials and commit numbers that fit either outcome.
+    // The store remains usable, with serials and commit numbers that fit either outcome.
     let id = try await fixture.store.write { tx in try tx.insert("Marker") }
     #expect(id.serial == 11)
     #expect(try fixture.commits() == (isStored ? 11 : 1))

@@ -8,14 +8,14 @@ import Synchronization
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// A store with an engine that counts commits, and writes that are certain to wait at the same time.
+/// A store with an engine that counts commits, and writes that certainly wait at the same time.
 final class GroupCommitFixture: Sendable {
   let engine: GroupCommitEngine
   let store: ObjectStore
   private let root: String?
   private let start: UInt64
 
-  /// - Parameter isOnDisk: whether the engine is LMDB; else it is in memory.
+  /// - Parameter isOnDisk: whether the engine is LMDB; otherwise it is in memory.
   init(
     _ model: ManagedObjectModel = savepointModel, isOnDisk: Bool = false, options: StoreOptions = .grouping()
   ) throws {
@@ -28,14 +28,14 @@ final class GroupCommitFixture: Sendable {
       root = nil
       inner = MemoryStorage()
     }
-    // Turned on before commits are counted.
+    // Enabled before commits are counted.
     try ObjectStore.create(in: inner, model: model).setTracksHistory(true)
     engine = GroupCommitEngine(inner)
     store = try StoreOpening.assemble(engine, path: "engine", model: nil, options: options)
     start = try store.info().commit
   }
 
-  /// The number of commits since the store was made.
+  /// The number of commits since the store was created.
   func commits() throws -> UInt64 { try store.info().commit - start }
 
   deinit {
@@ -43,7 +43,7 @@ final class GroupCommitFixture: Sendable {
     if let root { try? FileManager.default.removeItem(atPath: root) }
   }
 
-  /// Runs operations at the same time, all of which wait until the last one has been started: another write holds up the
+  /// Runs operations at the same time, all of which wait until the last one has been started: another write blocks the
   /// queue. They are started one after the other, in the order of their numbers.
   ///
   /// - Returns: the results in the same order.
@@ -69,7 +69,7 @@ final class GroupCommitFixture: Sendable {
           return try await body(store, number)
         })
       await Self.wait(for: isStarted)
-      // What is left until the write waits takes microseconds.
+      // The rest of the way until the write waits takes microseconds.
       if number % 8 == 7 { try await Task.sleep(for: .milliseconds(1)) }
     }
     try await Task.sleep(for: .milliseconds(60))
@@ -80,14 +80,14 @@ final class GroupCommitFixture: Sendable {
       throw error
     }
     mayEnd.signal()
-    // It changes nothing, and may still be in a group whose commit fails.
+    // It changes nothing, and may still be in a group with a failing commit.
     _ = await blocker.result
     var results: [Result<R, any Error>] = []
     for task in tasks { results.append(await task.result) }
     return results
   }
 
-  /// Waits on a thread of its own, so that it takes none from the tasks.
+  /// Waits on a separate thread, so that the tasks keep theirs.
   static func wait(for semaphore: DispatchSemaphore) async {
     await withCheckedContinuation { continuation in
       Thread.detachNewThread {
@@ -99,7 +99,7 @@ final class GroupCommitFixture: Sendable {
 }
 
 extension StoreOptions {
-  /// Options with groups that nothing but the number of waiting writes ends.
+  /// Options with groups that end only at the number of waiting writes.
   static func grouping(_ change: (inout StoreOptions) -> Void = { _ in }) -> StoreOptions {
     var options = StoreOptions.tracking(author: "options")
     options.groupCommit.maximumCount = 10_000
@@ -111,7 +111,7 @@ extension StoreOptions {
 }
 
 extension [Result<Int, any Error>] {
-  /// What was thrown, by position.
+  /// The thrown errors, by position.
   var errors: [Int: any Error] {
     var found: [Int: any Error] = [:]
     for (place, result) in enumerated() {

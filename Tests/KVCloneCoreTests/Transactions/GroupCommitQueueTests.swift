@@ -10,7 +10,7 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneQuery
 
-/// What begins, ends and passes a group.
+/// The beginning and the end of a group, and operations that bypass it.
 @Suite("Group commit: cancelling, bounds, other operations, closing", .serialized)
 struct GroupCommitQueueTests {
   // MARK: Cancelling
@@ -23,7 +23,7 @@ struct GroupCommitQueueTests {
       12,
       whileWaiting: { tasks in
         for (number, task) in tasks.enumerated() where number % 4 == 1 { task.cancel() }
-        // They do not wait for their turns to say so.
+        // They report it without waiting for their turns.
         for _ in 0..<200 where ended.value.count < 3 { try await Task.sleep(for: .milliseconds(10)) }
         #expect(ended.value.sorted() == [1, 5, 9])
       }
@@ -312,7 +312,7 @@ struct GroupCommitQueueTests {
     try await Task.sleep(for: .milliseconds(50))
     mayEnd.signal()
     await GroupCommitFixture.wait(for: isClosed)
-    // What was running when the store was closed ended by itself.
+    // The write that was running when the store was closed finished normally.
     let id = try await first.value
     for task in tasks {
       let result = await task.result

@@ -8,21 +8,21 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneQuery
 
-/// Random writes that share commits, and the same writes one after the other on another store: both hold the same.
+/// Random writes that share commits, and the same writes one after the other on another store: the contents are equal.
 ///
-/// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=2000` repeats a failure, or does more writes. Which writes share a commit is not
-/// in a seed.
+/// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=2000` repeats a failure, or does more writes. The seed does not determine
+/// which writes share a commit.
 @Suite("Group commit compared with single commits")
 struct GroupCommitReplayTests {
   private static let count = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 120
 
-  /// How a write ended.
+  /// The error of a write.
   private struct Outcome: Equatable, Sendable {
     var number: Int
     var error: String
   }
 
-  /// What can be committed again and again; the others take away what all of them change.
+  /// Changes that can be committed repeatedly; the others delete objects that all of them change.
   private static let lasting =
     SavepointTraceTests.others.filter { $0.name != "deletions" }
     + SavepointTraceTests.changes.filter {

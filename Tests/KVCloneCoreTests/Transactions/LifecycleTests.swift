@@ -24,13 +24,13 @@ private let lifecycleModel = ManagedObjectModel("Lifecycle") {
   }
 }
 
-/// What hooks were called with, in order.
+/// The calls of hooks, in order.
 private final class Calls: Sendable {
   private let calls = Mutex<[String]>([])
 
   func note(_ call: String) { calls.withLock { $0.append(call) } }
 
-  /// What was noted since the last time.
+  /// Returns the calls since the last call of this function.
   func take() -> [String] {
     calls.withLock { calls in
       defer { calls = [] }
@@ -130,7 +130,7 @@ struct LifecycleTests {
     #expect(try store.value(folder, "log") == "has files")
     #expect(try store.value(folder, "size") == 5)
     #expect(calls.take().contains("file \(file.serial)"))
-    // Saving what is not changed asks nobody.
+    // Saving an unchanged object calls no hook.
     try store.set(file, "size", 5)
     #expect(calls.take().isEmpty)
     try register("File") { $0.willSave = { tx, id in try tx.set(id, "log", .string(UUID().uuidString)) } }
@@ -152,7 +152,7 @@ struct LifecycleTests {
     }
     try register("Folder") {
       $0.validateForUpdate = { tx, id in
-        // Derived attributes are what they will be.
+        // Derived attributes have their future values.
         if case .integer(let size)? = try tx.value(id, "size"), size > 10 {
           throw LifecycleRejection(property: "size", "is full")
         }
@@ -174,7 +174,7 @@ struct LifecycleTests {
           try tx.set(folder, "name", "g")
         }
       } == ["refusedByHook Folder.size"])
-    // By way of its folder, which cascades.
+    // Through its folder, which cascades.
     #expect(expectIssues { try store.delete([folder]) } == ["refusedByHook File."])
     let all = FetchRequest("Folder")
     #expect(expectIssues { _ = try store.write { tx in try tx.batchDelete(all) } } == ["refusedByHook File."])
@@ -216,7 +216,7 @@ struct LifecycleTests {
     #expect(calls.take().count == clones.objectCount)
     try register("File") {
       $0.didSave = { store, id in
-        // Another transaction may be begun; one that changes nothing saves nothing.
+        // The hook may begin another transaction; one without changes calls no hook.
         try? store.set(id, "log", "saved")
       }
     }

@@ -19,7 +19,7 @@ struct ProcessTurnTests {
     let test = try TestStore(Self.model, options: .tracking())
     let peers = try (0..<2).map { _ in try PeerProcess("insert", [test.path, "Other"]) }
     for peer in peers { #expect(peer.hear() == "open") }
-    // Each is told all of its turns at once.
+    // Each process gets all of its turns at once.
     for peer in peers { try peer.tell(Array(repeating: "go", count: Self.count).joined(separator: "\n")) }
     var last: [UInt64] = []
     for peer in peers {
@@ -29,7 +29,7 @@ struct ProcessTurnTests {
       #expect(try peer.finish() == 0)
     }
     #expect(last.max() == UInt64(2 * Self.count))
-    // Serials are the order of the turns. When the first of them was done, the other one had done about as many.
+    // Serials are the order of the turns. When the first process was done, the other one had done about as many.
     let first = last.min() ?? 0
     let share = Double(Self.count) / Double(first)
     #expect(share > 0.4 && share < 0.6, "the faster process had \(share) of the turns")

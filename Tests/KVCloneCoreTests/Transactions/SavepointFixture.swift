@@ -61,9 +61,9 @@ extension WriteTransaction {
     } catch is SavepointRefusal {}
   }
 
-  /// Begins a savepoint, whose body must not run.
+  /// Begins a savepoint with a body that must not run.
   ///
-  /// - Returns: the kind of the error; nil if there was none.
+  /// - Returns: the kind of the error; nil without an error.
   mutating func refusalOfSavepoint(sourceLocation: SourceLocation = #_sourceLocation) -> StoreError.Kind? {
     do {
       try savepoint { _ in Issue.record("the body ran", sourceLocation: sourceLocation) }
@@ -76,9 +76,9 @@ extension WriteTransaction {
 
 /// The objects of a store of `savepointModel`: lists of several chunks, a large value, links without an inverse.
 struct SavepointFixture: Sendable {
-  /// It has all photos and 20 tags, and the first person owns it.
+  /// Has all photos and 20 tags; the first person owns it.
   let album: ObjectID
-  /// It has two tags and no photo.
+  /// Has two tags and no photo.
   let other: ObjectID
   let photos: [ObjectID]
   let tags: [ObjectID]
@@ -118,15 +118,15 @@ struct SavepointFixture: Sendable {
 }
 
 extension ObjectStore {
-  /// The objects that a predicate finds, by an index where there is one.
+  /// The objects that match a predicate, read from an index if possible.
   func found(_ entity: String, _ format: String) throws -> [ObjectID] {
     try read { tx in try tx.found(entity, format) }
   }
 
-  /// What the history tells of the last transaction.
+  /// The last transaction of the history.
   func lastTransaction() throws -> HistoryTransaction { try #require(try history().last) }
 
-  /// Everything that the store shows, a line for each object.
+  /// The whole content of the store, a line for each object.
   func lines() throws -> [String] {
     var bytes: [UInt8] = []
     _ = try dump { span in span.withUnsafeBytes { bytes.append(contentsOf: $0) } }
@@ -136,7 +136,7 @@ extension ObjectStore {
 }
 
 extension ObjectReading where Self: ~Copyable {
-  /// The objects that a predicate finds; an index and a scan have to agree.
+  /// The objects that match a predicate; an index and a scan must return the same.
   borrowing func found(_ entity: String, _ format: String) throws -> [ObjectID] {
     let request = FetchRequest(entity, predicate: try QueryPredicate(format: format))
     let ids = try self.ids(request, .always).sorted()

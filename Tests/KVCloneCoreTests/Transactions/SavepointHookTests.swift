@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Life-cycle hooks and savepoints: either inside of the other.
+/// Lifecycle hooks and savepoints, nested either way.
 @Suite("Savepoints and life-cycle hooks")
 struct SavepointHookTests {
   let test: TestStore
@@ -47,7 +47,7 @@ struct SavepointHookTests {
       }
       return try tx.insert("Marker")
     }
-    // The delete itself asked its hook, before the rollback.
+    // The delete itself called its hook, before the rollback.
     let saving = ["will \(kept.serial)", "insert \(kept.serial)", "did \(kept.serial)"]
     #expect(calls.value == ["delete \(made.other.serial)"] + saving)
     try checked(store)

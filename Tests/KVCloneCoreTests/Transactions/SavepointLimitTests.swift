@@ -29,7 +29,7 @@ struct SavepointLimitTests {
       for _ in 0..<2 { try tx.insert("Marker") }
     }
     #expect(try store.info().objectCount == count + 2)
-    // Deletions that were rolled back make no room.
+    // Deletes that were rolled back make no room.
     expectError(.limitExceeded) {
       try store.write { tx in
         try tx.rollingBack { tx in try tx.delete(made.photos) }

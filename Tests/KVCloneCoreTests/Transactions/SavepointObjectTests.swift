@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneQuery
 
-/// What a savepoint that is rolled back leaves of objects, links, indexes, large and computed values, and of the history.
+/// The effects of a rolled-back savepoint on objects, links, indexes, large and computed values, and on the history.
 @Suite("Savepoints: rolled-back changes")
 struct SavepointObjectTests {
   let test: TestStore
@@ -145,7 +145,7 @@ struct SavepointObjectTests {
       try tx.setMembers(made.photos[1], "likes", [])
       try tx.delete([made.tags[30]])
     }
-    // The hidden lists are right: nothing dangles when the target goes.
+    // The hidden lists are correct: no link dangles after the target is deleted.
     try store.delete([made.tags[30], made.tags[39]])
     #expect(try store.members(made.photos[0], "likes") == [made.tags[31]])
     try checked(store)
@@ -172,7 +172,7 @@ struct SavepointObjectTests {
       try tx.setToOne(made.album, "owner", nil)
       try tx.delete([made.people[0]])
     }
-    // Denied by its rule, the savepoint is rolled back, and the transaction goes on.
+    // Its rule denies the delete, the savepoint is rolled back, and the transaction continues.
     let marker = try store.write { tx in
       expectError(.deleteDenied) {
         try tx.savepoint { tx in
@@ -183,7 +183,7 @@ struct SavepointObjectTests {
       return try tx.insert("Marker")
     }
     #expect(try store.exists(marker) && store.value(made.other, "title") == "second")
-    // What stood in the way was removed in a savepoint that is rolled back: it stands there again.
+    // The link that denied the delete was removed in a savepoint that is rolled back, so it denies the delete again.
     expectError(.deleteDenied) {
       try store.write { tx in
         try tx.rollingBack { tx in try tx.setToOne(made.album, "owner", nil) }
@@ -227,7 +227,7 @@ struct SavepointObjectTests {
     try checked(store)
   }
 
-  // MARK: What waits in the transaction
+  // MARK: Deferred changes
 
   @Test("links and index entries that inserted objects still owe, at both ends of a savepoint", arguments: [1, 3, 40])
   func deferredInserts(_ count: Int) throws {
@@ -298,7 +298,7 @@ struct SavepointObjectTests {
     try expectUndone { tx in try tx.delete([made.album]) }
     #expect(try store.data(made.album, "cover") == Data(repeating: 1, count: 5000))
     #expect(try store.data(made.photos[0], "image") == Data(repeating: 2, count: 5000))
-    // The counts are right: the last one that goes frees the bytes.
+    // The counts are correct: the last delete frees the bytes.
     try store.delete([made.album])
     #expect(try store.blobCount() == 0)
     try checked(store)
@@ -348,7 +348,7 @@ struct SavepointObjectTests {
     try store.delete([made.photos[5]])
     #expect(try store.data(made.other, "cover") == data)
     try checked(store)
-    // Its last reference goes in a savepoint that is rolled back; it can still be used.
+    // Its last reference is removed in a savepoint that is rolled back; it can still be used.
     try store.write { tx in
       try tx.rollingBack { tx in try tx.set(made.other, "cover", nil) }
       try tx.setData(made.photos[7], "image", staged)
@@ -369,7 +369,7 @@ struct SavepointObjectTests {
     try checked(store)
   }
 
-  // MARK: Computed and passing values
+  // MARK: Derived and transient values
 
   @Test("derived attributes and counts are computed from the remaining changes")
   func derived() throws {
@@ -418,14 +418,14 @@ struct SavepointObjectTests {
       try tx.savepoint { tx in try tx.set(made.other, "draft", "kept") }
       let kept = try tx.value(made.other, "draft")
       #expect(kept == "kept")
-      // A savepoint that touches none of them.
+      // A savepoint that changes none of them.
       try tx.rollingBack { _ in }
       let after = [try tx.value(made.album, "draft"), try tx.value(made.other, "draft")]
       #expect(after == ["before", "kept"])
     }
   }
 
-  // MARK: The history
+  // MARK: History
 
   @Test("the history contains what was kept, and nothing that was rolled back")
   func history() throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// What a savepoint is to the transaction around it: results and errors, nesting, validation, limits, hooks.
+/// Savepoints within a transaction: results and errors, nesting, validation, limits, hooks.
 @Suite("Savepoints")
 struct SavepointTests {
   let test: TestStore
@@ -21,7 +21,7 @@ struct SavepointTests {
 
   private func commit() throws -> UInt64 { try store.info().commit }
 
-  /// Changes something, and then fails in the middle of a change.
+  /// Changes a value, and then fails in the middle of a change.
   private func fail(_ tx: inout WriteTransaction) throws {
     try tx.set(made.album, "tick", 7)
     try tx.setData(made.other, "cover") { writer in
@@ -237,7 +237,7 @@ struct SavepointTests {
     }
     try test.reopen()
     #expect(try store.insert("Marker").serial == 7)
-    // A transaction with nothing but a rolled-back savepoint: as after a transaction that was rolled back.
+    // A transaction with nothing but a rolled-back savepoint behaves like one that was rolled back.
     try store.write { tx in try tx.rollingBack { tx in try tx.insert("Marker") } }
     #expect(try store.insert("Marker").serial == 9)
     try checked(store)
@@ -387,7 +387,7 @@ struct SavepointTests {
       try tx.set(made.album, "tick", 1)
     }
     #expect(try store.value(made.tags[0], "name") == "tag 0")
-    // Kept, it does; and so does one from before.
+    // An object of a kept savepoint makes it fail, and so does one from before the savepoint.
     #expect(
       expectIssues {
         try store.write { tx in
@@ -424,7 +424,7 @@ struct SavepointTests {
       }
     }
     #expect(!issues.isEmpty && issues.allSatisfy { $0 == "uniquenessConflict Photo.code" })
-    // The owner of a value goes in a savepoint that is rolled back: the value is still taken.
+    // The owner of a value is deleted in a savepoint that is rolled back: the value is still taken.
     let taken = expectIssues {
       try store.write { tx in
         try tx.rollingBack { tx in try tx.delete([second]) }
@@ -440,7 +440,7 @@ struct SavepointTests {
     let count = try store.objects("Photo").count
     let first = made.photos[0]
     try store.write(mergePolicy: policy) { tx in
-      // It would take the first photo's place.
+      // It would replace the first photo.
       try tx.rollingBack { tx in try tx.insert("Photo", ["code": 0, "size": 1000]) }
       try tx.insert("Photo", ["code": 5000, "size": 7])
     }

@@ -8,13 +8,13 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneQuery
 
-/// Two stores with the same objects get the same transaction, one with savepoints that are rolled back or kept, and one
-/// without: both hold the same afterwards.
+/// Two stores with the same objects run the same transaction, one with savepoints that are rolled back or kept, and one
+/// without: the contents are equal afterwards.
 ///
 /// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=2000` repeats a failure, or tries more combinations.
 @Suite("Savepoints: no trace is left")
 struct SavepointTraceTests {
-  /// Changes that a transaction can do, alone or after others.
+  /// A change that a transaction can make, alone or after others.
   struct Change: Sendable {
     let name: String
     /// Whether it takes no serials of objects and blobs, so that later ones are the same without it.
@@ -22,7 +22,7 @@ struct SavepointTraceTests {
     let run: @Sendable (inout WriteTransaction, SavepointFixture) throws -> Void
   }
 
-  /// What surrounds the savepoint.
+  /// The changes around the savepoint.
   static let others: [Change] = [
     Change(name: "nothing") { _, _ in },
     Change(name: "updates") { tx, made in
@@ -55,7 +55,7 @@ struct SavepointTraceTests {
     },
   ]
 
-  /// What is done inside the savepoint.
+  /// The changes inside the savepoint.
   static let changes: [Change] = [
     Change(name: "insert", keepsSerials: false) { tx, made in
       let tag = try tx.insert("Tag", ["name": "new"], relationships: ["albums": [made.album, made.other]])
@@ -141,7 +141,7 @@ struct SavepointTraceTests {
     },
   ]
 
-  /// What fails after its first change.
+  /// Changes that fail after their first write.
   static let failures: [Change] = [
     Change(name: "stream", keepsSerials: false) { tx, made in
       try tx.setData(made.album, "cover") { writer in
@@ -164,7 +164,7 @@ struct SavepointTraceTests {
     },
   ]
 
-  /// How savepoints are nested around a change.
+  /// The nesting of savepoints around a change.
   enum Shape: CaseIterable {
     case once, nestedKept, nestedRolledBack, twice, looking
 
@@ -191,7 +191,7 @@ struct SavepointTraceTests {
 
   private static let count = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 100
 
-  /// What may follow a change that is rolled back: nothing that needs serials if the change has taken some.
+  /// A change that may follow a rolled-back one: none that needs serials if the rolled-back one has taken some.
   private static func other(after change: Change, _ random: inout SeededGenerator) -> Change {
     let suitable = others.filter { $0.keepsSerials || change.keepsSerials }
     return suitable[random.below(suitable.count)]
@@ -211,7 +211,7 @@ struct SavepointTraceTests {
         try after.run(&tx, made)
       } and: { tx, made in
         try before.run(&tx, made)
-        // Some changes are refused after others; the savepoint is then rolled back, too.
+        // Some changes are rejected after others; the savepoint is then rolled back, too.
         do {
           try shape.run(&tx) { tx in try inside.run(&tx, made) }
         } catch is any KVCloneError {}
@@ -238,7 +238,7 @@ struct SavepointTraceTests {
         do {
           try tx.savepoint { tx in
             try inside.run(&tx, made)
-            // What was deleted before cannot fail as it should, which is an error as well.
+            // A change of a deleted object fails in another way than expected, which is an error as well.
             try failure.run(&tx, made)
             throw SavepointRefusal()
           }
@@ -276,7 +276,7 @@ struct SavepointTraceTests {
   }
 }
 
-/// Two stores in memory with the same content, with a snapshot or not, with a history or not.
+/// Two stores in memory with the same content, with or without a snapshot and a history.
 private final class SavepointTwins {
   private let stores: [ObjectStore]
   private let made: SavepointFixture

@@ -192,7 +192,7 @@ struct StoreTransactionTests {
     let error = expectError(.staleObject) { try store.write { [mine] tx in try tx.save(mine, ifUnchanged: true) } }
     #expect(error?.object == "Counter/1" && error?.entity == "Counter")
     #expect(try store.value(id, "value") == 20)
-    // Not asked to, the last one wins.
+    // Without the check, the last write wins.
     try store.write { [mine] tx in try tx.save(mine) }
     #expect(try store.value(id, "value") == 10)
     try store.delete([id])
@@ -310,7 +310,7 @@ struct ConcurrencyTests {
   }
 
   /// The writer moves amounts between counters, so that the sum never changes; it also inserts and deletes pairs. A
-  /// reader that saw parts of two states would see another sum, or one of a pair.
+  /// reader of a mixture of two states would see another sum, or one object of a pair.
   @Test("readers on several threads see consistent states next to a writer")
   func readersNextToAWriter() throws {
     let test = try TestStore(counterModel)

@@ -57,7 +57,7 @@ struct TransformerTests {
     #expect(try store.read { tx in try tx.transformed(id, "archive", as: Gradient.self) } == gradient)
     var object = try store.object(id)
     #expect(try object.transformed("color", as: Color.self) == color)
-    // A large value is in the store alone.
+    // A large value is only in the store.
     expectError(.wrongType) { _ = try object.transformed("archive", as: Gradient.self) }
     try object.setTransformed("color", Color(red: 0, green: 0))
     #expect(try object.transformed("color", as: Color.self) == Color(red: 0, green: 0))

@@ -39,14 +39,14 @@ private let graphModel = ManagedObjectModel("Dots and what is theirs") {
   }
 }
 
-/// Random transactions whose conflicts a policy settles, with everything that goes, stays and follows, against the same rules
-/// on dictionaries.
+/// Random transactions with conflicts that a policy resolves, including all deletes, merges and cascades, compared with
+/// the same rules on dictionaries.
 @Suite("Uniqueness conflicts in graphs compared with plain dictionaries")
 struct UniquenessConflictGraphTests {
   @Test("random transactions", arguments: MergePolicy.allCases, PropertySeeds.seeds)
   func random(_ policy: MergePolicy, _ seed: UInt64) throws {
     var run = try ConflictRun(policy, seed: seed)
-    // What differs once differs ever after.
+    // After a first difference, all later states differ.
     for _ in 0..<40 where run.isAlike { try run.transaction() }
     #expect(policy == .error || run.committed > 20, "\(run.committed) committed, seed \(seed)")
   }
@@ -61,7 +61,7 @@ private struct ConflictRun {
   var tags: [ObjectID] = []
   var round = 0
   var committed = 0
-  /// Whether the store has been what it should be.
+  /// Whether the store has matched the oracle so far.
   var isAlike = true
 
   init(_ policy: MergePolicy, seed: UInt64) throws {
@@ -189,7 +189,7 @@ private struct ConflictRun {
     return id
   }
 
-  /// A leaf or a part: a new one, or one that another dot may have.
+  /// A leaf or a part: a new one, or one that may belong to another dot.
   private func other(
     _ entity: String, _ tx: inout WriteTransaction, _ next: inout ConflictOracle, _ random: inout SeededGenerator
   ) throws -> ObjectID {
@@ -256,7 +256,7 @@ private struct ConflictRun {
       for name in ConflictOracle.names where random.below(3) > 0 { values[name] = .some(value(name, &random)) }
       objects.append(values)
     }
-    // Serials go on one by one.
+    // Serials are consecutive.
     let first = try tx.insert("Dot")
     try tx.delete([first])
     let result = try tx.batchInsert("Dot", objects, resultType: .objectIDs)

@@ -34,7 +34,7 @@ private let reviewModel = ManagedObjectModel("Conflicts") {
   }
 }
 
-/// Faults that a review found in the settling of conflicts, each in the smallest form that showed it.
+/// Faults of conflict resolution that a review found, each in the smallest form that showed it.
 @Suite("Uniqueness conflicts: what must not go with the one that goes")
 struct UniquenessConflictLossTests {
   let test: TestStore
@@ -44,7 +44,7 @@ struct UniquenessConflictLossTests {
 
   static let merging: [MergePolicy] = [.mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump, .overwrite]
 
-  /// A place's things, one behind each relationship that stays with both when another place takes it over.
+  /// The things of a place, one for each relationship that is preserved when another place replaces it.
   private func insertThings(_ tx: inout WriteTransaction) throws -> [String: [ObjectID]] {
     var things: [String: [ObjectID]] = [:]
     for name in ["shared", "held", "own", "main", "kind"] { things[name] = [try tx.insert("Thing")] }
@@ -77,7 +77,7 @@ struct UniquenessConflictLossTests {
     try store.merge(policy) { try $0.set(other, "code", 1) }
     for name in ["shared", "held", "own"] { #expect(try store.members(other, name) == things[name], "\(name)") }
     for name in ["main", "kind"] {
-      // Targets that the policy does not take go by the rule cascade.
+      // Targets that the policy does not transfer are deleted by the cascade rule.
       let isTaken = policy == .mergeByPropertyObjectTrump
       #expect(try store.members(other, name) == (isTaken ? things[name] : []), "\(name)")
       for thing in things[name] ?? [] { #expect(try store.exists(thing) == isTaken) }
@@ -102,7 +102,7 @@ struct UniquenessConflictLossTests {
 
   @Test("the one that stays does not cascade from the stored one that goes, by way of others")
   func keptBehindStored() throws {
-    // A ring of targets, of which the policy takes none: the one that stays has its own.
+    // A ring of targets that the policy does not transfer: the remaining object has its own.
     let (holder, kept, end) = try store.write { tx in
       let end = try tx.insert("Place", ["name": "end"])
       let kept = try tx.insert("Place", ["code": 2, "name": "kept"], relationships: ["next": [end]])
@@ -183,7 +183,7 @@ struct UniquenessConflictLossTests {
     try store.merge(.mergeByPropertyStoreTrump) { tx in
       try tx.set(ids[1], "code", 1)
       try tx.set(ids[2], "name", "z")
-      // Gives way to the second as soon as that has its code again, and leaves it the third's name.
+      // Merged into the second as soon as that has its code again, which then gets the third's name.
       try tx.insert("Place", ["code": 2, "name": "b"])
     }
     #expect(try store.objects("Place") == ids)

@@ -4,9 +4,9 @@ import KVCloneTestSupport
 
 @testable import KVCloneCore
 
-/// The first of some constraints that another object has the same values under, and the first of the others.
+/// The first of some constraints under which another object has the same values, and the first of these objects.
 ///
-/// - Parameter key: an object's values under a constraint; nil where one is nil.
+/// - Parameter key: an object's values under a constraint; nil if one of them is nil.
 func firstConflict<Object>(
   of id: ObjectID, in objects: [ObjectID: Object], _ constraints: [[String]],
   key: (Object, [String]) -> [AttributeValue]?
@@ -20,23 +20,24 @@ func firstConflict<Object>(
   return nil
 }
 
-/// The rules of the merge policies on dictionaries, for objects with everything that a conflict can touch: relationships of
-/// all kinds, cascades, large values, derived attributes in a constraint, and a hook that makes conflicts of its own.
+/// The rules of the merge policies on dictionaries, for objects with everything that a conflict can affect:
+/// relationships of all kinds, cascades, large values, derived attributes in a constraint, and a hook that causes
+/// additional conflicts.
 struct ConflictOracle {
   struct Dot: Equatable {
     var values: [String: AttributeValue] = [:]
     var data: Data?
     var tags: Set<ObjectID> = []
     var group: ObjectID?
-    /// A dot that it refers to, without an inverse.
+    /// A referenced dot, without an inverse.
     var pal: ObjectID?
-    /// Its own: they go with it.
+    /// Owned objects: deleted with the dot.
     var main: ObjectID?
     var parts: Set<ObjectID> = []
 
     func isSet(_ name: String) -> Bool { values[name] != nil && values[name] != ConflictOracle.defaults[name] }
 
-    /// The values under a constraint; nil where one is nil.
+    /// The values under a constraint; nil if one of them is nil.
     func key(_ constraint: [String]) -> [AttributeValue]? {
       let values = constraint.compactMap { name -> AttributeValue? in
         switch name {
@@ -61,9 +62,9 @@ struct ConflictOracle {
 
   let policy: MergePolicy
   private(set) var dots: [ObjectID: Dot] = [:]
-  /// Leaves and parts that there are.
+  /// The existing leaves and parts.
   private(set) var others: Set<ObjectID> = []
-  /// Groups that there are.
+  /// The existing groups.
   var groups: Set<ObjectID> = []
   private var before: [ObjectID: Dot] = [:]
   private var othersBefore: Set<ObjectID> = []
@@ -87,7 +88,7 @@ struct ConflictOracle {
 
   mutating func insertOther(_ id: ObjectID) { others.insert(id) }
 
-  /// A value or none, even where a new object would have the default.
+  /// A value or nil, even for a new object with a default.
   mutating func set(_ id: ObjectID, _ name: String, _ value: AttributeValue?) {
     guard let dot = dots[id], dot.values[name] != value else { return }
     dots[id]?.values[name] = value
@@ -133,7 +134,7 @@ struct ConflictOracle {
     changed.insert(id)
   }
 
-  /// Nobody has the leaf or part any more.
+  /// Removes the leaf or part from all dots.
   private mutating func loosen(_ other: ObjectID) {
     for (id, dot) in dots where dot.main == other || dot.parts.contains(other) {
       if dot.main == other { dots[id]?.main = nil }
@@ -152,7 +153,7 @@ struct ConflictOracle {
     groups.remove(group)
   }
 
-  /// Deletes a dot, and what is its own, or what of that is new.
+  /// Deletes a dot and the objects that it owns, or only the new ones of them.
   mutating func remove(_ id: ObjectID, onlyNew: Bool = false) {
     guard let dot = dots.removeValue(forKey: id) else { return }
     for other in dot.parts.union([dot.main].compactMap { $0 }) where !onlyNew || !othersBefore.contains(other) {
@@ -161,13 +162,13 @@ struct ConflictOracle {
     for referrer in dots.keys where dots[referrer]?.pal == id { setPal(referrer, nil) }
   }
 
-  // MARK: Settling
+  // MARK: Resolution
 
   private mutating func callHook() {
     for (id, dot) in dots where dot.values["d"] == Self.magic.d { set(id, "b", Self.magic.b) }
   }
 
-  /// What a commit does before it validates.
+  /// The steps of a commit before it validates.
   mutating func prepareToSave() {
     callHook()
     if policy == .error { return }
@@ -181,7 +182,7 @@ struct ConflictOracle {
     _ = settleAll()
   }
 
-  /// What a batch does for each object that it has inserted.
+  /// The steps of a batch for each inserted object.
   mutating func settleInserted(_ id: ObjectID) {
     if policy == .error { return }
     returned = []
@@ -192,7 +193,7 @@ struct ConflictOracle {
     }
   }
 
-  /// Who has a dot's place.
+  /// The object that has finally replaced a dot.
   func last(from id: ObjectID) -> ObjectID {
     var id = id
     while let next = replaced[id] { id = next }
@@ -205,7 +206,8 @@ struct ConflictOracle {
     firstConflict(of: id, in: dots, Self.constraints) { $0.key($1) }
   }
 
-  /// New objects in their order, then stored ones that were changed, until nothing is left; whether there was anything.
+  /// Resolves conflicts of new objects in their order, then of changed stored ones, until none is left; returns whether
+  /// there were any.
   private mutating func settleAll() -> Bool {
     if policy == .error { return false }
     var isChanged = false
@@ -266,8 +268,8 @@ struct ConflictOracle {
     replaced[gone] = kept
   }
 
-  /// Values and to-one targets that are stored, as far as they are still there. A derived attribute is in a constraint: so
-  /// all of them come back.
+  /// Restores stored values and to-one targets, as far as they still exist. A constraint contains a derived attribute,
+  /// so all of them are restored.
   private mutating func putBack(_ id: ObjectID) -> Bool {
     guard let stored = before[id], let now = dots[id] else { return false }
     for name in Self.names { set(id, name, stored.values[name]) }
@@ -276,11 +278,12 @@ struct ConflictOracle {
     setPal(id, stored.pal.flatMap { dots[$0] == nil ? nil : $0 })
     setMain(id, stored.main.flatMap { others.contains($0) ? $0 : nil })
     let after = dots[id]
-    // Targets that are gone are put back and taken away again, which is a change nevertheless.
+    // Deleted targets are restored and removed again, which counts as a change.
     return after != now || stored.group != now.group || stored.pal != now.pal || stored.main != now.main
   }
 
-  /// What the one that stays takes over; `takes` says it of what the one has set, and the other.
+  /// Merges values into the remaining object; `takes` decides by whether the remaining and the other object have set
+  /// one.
   private mutating func take(
     _ nothing: Bool, from gone: ObjectID, to kept: ObjectID, _ takes: (Bool, Bool) -> Bool
   ) {

@@ -16,7 +16,7 @@ private let dotModel = ManagedObjectModel("Dots") {
   EntityDescription("Tag") { RelationshipDescription("dots", toMany: "Dot", inverse: "tags") }
 }
 
-/// Random transactions whose conflicts a policy settles, against the same rules on dictionaries.
+/// Random transactions with conflicts that a policy resolves, compared with the same rules on dictionaries.
 @Suite("Uniqueness conflicts compared with plain dictionaries")
 struct UniquenessConflictPropertyTests {
   @Test("random transactions", arguments: MergePolicy.allCases, PropertySeeds.seeds)
@@ -111,7 +111,7 @@ private struct Dots {
       return value != nil && (value != 0 || name == "a" || name == "b")
     }
 
-    /// The values under a constraint; nil where one is nil.
+    /// The values under a constraint; nil if one of them is nil.
     func key(_ constraint: [String]) -> [AttributeValue]? {
       let values = constraint.compactMap { value($0) }
       return values.count == constraint.count ? values : nil
@@ -148,7 +148,7 @@ private struct Dots {
 
   mutating func remove(_ id: ObjectID) { dots[id] = nil }
 
-  // MARK: Settling
+  // MARK: Resolution
 
   private func isNew(_ id: ObjectID) -> Bool { before[id] == nil }
 
@@ -156,7 +156,7 @@ private struct Dots {
     firstConflict(of: id, in: dots, Self.constraints) { $0.key($1) }
   }
 
-  /// New objects in their order, then stored ones that were changed, until nothing is left.
+  /// Resolves conflicts of new objects in their order, then of changed stored ones, until none is left.
   mutating func settle() {
     if policy == .error { return }
     var goesOn = true

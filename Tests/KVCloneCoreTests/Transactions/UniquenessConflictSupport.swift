@@ -45,7 +45,7 @@ let mergeModel = ManagedObjectModel("Merge") {
 }
 
 extension ObjectStore {
-  /// What a person is, as far as its merging shows, on one line.
+  /// The values of a person that merging affects, on one line.
   func shown(_ person: ObjectID) throws -> String {
     let object = try object(person)
     func text(_ name: String) -> String {

@@ -13,7 +13,7 @@ struct UniquenessConflictTests {
 
   init() throws { test = try TestStore(mergeModel) }
 
-  /// A person with one of everything.
+  /// Creates a person with one of everything.
   private func stored(_ code: Int64, team: ObjectID? = nil) throws -> ObjectID {
     try store.write { tx in
       try tx.insert(
@@ -47,7 +47,7 @@ struct UniquenessConflictTests {
     #expect(try store.shown(person) == expected)
     #expect(try store.value(person, "shown") == (expected.contains("new") ? "NEW" : "OLD"))
     #expect(try !store.exists(new) && store.objects("Person") == [person])
-    // What nothing has taken over goes with the new object; what was stored is never deleted.
+    // Objects that were not transferred are deleted with the new object; stored ones are never deleted.
     #expect(try store.exists(newCard) == takesCard && store.exists(card))
     #expect(try store.toOne(person, "card") == (takesCard ? newCard : card))
     #expect(try store.exists(note) == (policy != .rollback))
@@ -163,7 +163,7 @@ struct UniquenessConflictTests {
     try store.merge(.mergeByPropertyStoreTrump) { try $0.link(teams[0], "people", [people[1]]) }
     #expect(try store.members(teams[0], "people") == [people[0]] && store.members(teams[1], "people") == [people[1]])
     try checked(store)
-    // Its team is deleted in the same transaction, and does not come back.
+    // Its team is deleted in the same transaction, and is not restored.
     try store.merge(.rollback) { tx in
       try tx.link(teams[0], "people", [people[1]])
       try tx.delete([teams[1]])

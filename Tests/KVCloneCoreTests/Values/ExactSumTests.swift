@@ -5,7 +5,7 @@ import Testing
 
 @testable import KVCloneCore
 
-/// Whole numbers of any length, little end first in base 10: what sums are held against.
+/// Integers of any length, least significant digit first in base 10: the reference for sums.
 private struct Digits: Equatable {
   var isNegative = false
   var digits: [Int] = []
@@ -40,7 +40,7 @@ private struct Digits: Equatable {
     return sum
   }
 
-  /// Digits from the first to the last that is not 0.
+  /// The number of digits without trailing zeros of the decimal.
   var length: Int { digits.drop { $0 == 0 }.count }
 }
 
@@ -69,7 +69,7 @@ struct ExactSumTests {
     var generator = SeededGenerator(seed: seed)
     for round in 0..<400 {
       var numbers = (0..<Int.random(in: 1...12, using: &generator)).map { _ in random(&generator) }
-      // What goes away again leaves nothing behind.
+      // Removed values leave no trace.
       if round % 3 == 0 { numbers += numbers.dropFirst().map { -$0 } }
       numbers.shuffle(using: &generator)
       var sum = DecimalSum()
@@ -157,7 +157,7 @@ struct ExactSumTests {
       let lastPlace = max(-128, digits(average).digits.count - 1 - Self.shift - 37)
       let product = (0..<count).reduce(Digits("0", shift: 0)) { sum, _ in sum + digits(average) }
       let rest = product + numbers.reduce(Digits("0", shift: 0)) { $0 + digits(-$1) }
-      // Half of the average's last digit, as often as there are numbers, of which there are nine at most.
+      // Half of the average's last digit, times the count of numbers, at most nine.
       #expect(rest.digits.count <= Self.shift + lastPlace + 1, "\(numbers), seed \(seed)")
     }
     var halves = DecimalSum()
@@ -206,7 +206,7 @@ struct ExactSumTests {
         if rest == 0 { #expect(Int128(exactly: value) == quotient, "\(numbers), seed \(seed)") }
         #expect(abs(value - Double(sum) / Double(numbers.count)) <= value.ulp, "\(numbers), seed \(seed)")
       case .decimal(let value):
-        // At most ten digits behind the point, of which a product with so few numbers rounds none.
+        // At most ten digits behind the point, so that a product with so few numbers rounds none.
         let product = value * Decimal(numbers.count)
         let exact = Decimal(string: sum.description) ?? 0
         #expect(

@@ -5,8 +5,8 @@ import Testing
 
 @testable import KVCloneCore
 
-/// Values chosen to make a hash table slow: those of one list differ, and have the same hash by a type of
-/// Foundation or of the standard library.
+/// Values chosen to make a hash table slow: those of one list differ, and have the same hash in a type of Foundation or
+/// of the standard library.
 @Suite("Digests of values")
 struct ValueDigestTests {
   /// Orders of combining marks of different classes: all canonically equivalent, no two of the same bytes.
