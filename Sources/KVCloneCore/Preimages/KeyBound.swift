@@ -27,8 +27,8 @@ package enum KeyBound {
     bound.append(0)
   }
 
-  /// Moves `bound` to a key before another that is at or after all earlier keys of a store; returns false if there is
-  /// none.
+  /// Moves `bound` to a key before another that is at or after all earlier keys of a store; returns false if no key
+  /// precedes it.
   package static func moveBefore(_ key: UnsafeRawBufferPointer, _ bound: ReusedBytes) -> Bool {
     guard let last = key.last else { return false }
     bound.removeAll()
