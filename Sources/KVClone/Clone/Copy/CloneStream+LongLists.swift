@@ -6,7 +6,7 @@ import KVCloneRecords
 extension CloneStream {
   /// Writes the list of a clone; returns its head.
   mutating func cloneLongList(
-    _ step: UnsafePointer<CloneStep>, _ id: ObjectID, _ clone: ObjectID, _ head: ListHead
+    _ step: UnsafePointer<CloneStep>, _ id: ObjectID, _ clone: ObjectID, _ head: ListHead, _ map: CloneIDMap
   ) throws(StoreError) -> ListHead {
     if step.pointee.mode == .drop { return ListHead(count: 0) }
     let origin = session.address(id, step.pointee.code)
@@ -18,12 +18,12 @@ extension CloneStream {
       guard let (label, count) = found else { break }
       // Within one chunk, clones are sorted behind the members that are shared. Over several, each chunk would be
       // sorted, but not the list.
-      if done == 0, count < head.count, !step.pointee.isOrdered, try isMixed(origin, context.ids) {
+      if done == 0, count < head.count, !step.pointee.isOrdered, try isMixed(origin, map) {
         return try cloneMixedList(origin, list, step, head)
       }
       done += count
       let ids = UnsafeMutableBufferPointer(rebasing: chunk.ids[..<count])
-      try mapChunk(ids, step, clone)
+      try mapChunk(ids, step, clone, map)
       try session.storage.write(
         list, at: step.pointee.isOrdered ? label : ids[0].rawValue, chunk, count: count)
       if head.hasMemberIndex { try writeMemberIndex(list, ids, label) }
@@ -40,7 +40,7 @@ extension CloneStream {
   }
 
   /// Whether some members are cloned and others are not.
-  private func isMixed(_ list: ListAddress, _ clones: CloneIDs) throws(StoreError) -> Bool {
+  private func isMixed(_ list: ListAddress, _ clones: CloneIDMap) throws(StoreError) -> Bool {
     var cloned = 0
     var others = 0
     try session.storage.forEachChunk(list) { (ids) throws(StoreError) in
@@ -53,9 +53,9 @@ extension CloneStream {
   }
 
   private mutating func mapChunk(
-    _ members: UnsafeMutableBufferPointer<ObjectID>, _ step: UnsafePointer<CloneStep>, _ clone: ObjectID
+    _ members: UnsafeMutableBufferPointer<ObjectID>, _ step: UnsafePointer<CloneStep>, _ clone: ObjectID,
+    _ ids: CloneIDMap
   ) throws(StoreError) {
-    let ids = context.ids
     var originals = 0
     for index in 0..<members.count {
       let target = members[index]

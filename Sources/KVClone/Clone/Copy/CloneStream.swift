@@ -229,7 +229,7 @@ struct CloneStream: ~Copyable {
         let head = patch.head(at: step.pointee.offset)
         if head.count == 0 { continue }
         if head.isChunked {
-          let cloned = try cloneLongList(step, id, clone, head)
+          let cloned = try cloneLongList(step, id, clone, head, ids)
           if cloned.isChunked || cloned.count == 0 {
             patch.setHead(at: step.pointee.offset, cloned)
           }
@@ -284,7 +284,7 @@ struct CloneStream: ~Copyable {
   /// Records that the clone links to `target`, which is not cloned, so that its other side gains the clone.
   @inline(__always)
   mutating func noteOutside(
-    _ step: UnsafePointer<CloneStep>, _ target: ObjectID, _ clone: ObjectID, _ outside: WaitingLinkSink
+    _ step: UnsafePointer<CloneStep>, _ target: ObjectID, _ clone: ObjectID, _ outside: DeferredLinkSink
   ) {
     if step.pointee.inverseIsOrdered {
       noteOrdered(OrderedList(owner: target, code: step.pointee.inverseCode), clone: clone)
@@ -297,7 +297,7 @@ struct CloneStream: ~Copyable {
   @inline(__always)
   private mutating func remap(
     _ step: UnsafePointer<CloneStep>, _ patch: inout RecordPatch, _ start: Int, _ count: Int, _ clone: ObjectID,
-    _ ids: CloneIDMap, _ outside: WaitingLinkSink
+    _ ids: CloneIDMap, _ outside: DeferredLinkSink
   ) throws(StoreError) {
     var originals = 0
     for index in 0..<count {
@@ -322,5 +322,5 @@ private struct CloneConstants {
   let now: UInt64
   let commit: UInt64
   let ids: CloneIDMap
-  let outside: WaitingLinkSink
+  let outside: DeferredLinkSink
 }

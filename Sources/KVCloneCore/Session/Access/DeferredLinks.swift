@@ -58,7 +58,7 @@ package final class DeferredLinks {
   package var isFull: Bool { state.pointee.count >= Self.limit }
 
   /// The same list, for appending without reference counting: valid while this lives.
-  package var sink: WaitingLinkSink { WaitingLinkSink(state: state) }
+  package var sink: DeferredLinkSink { DeferredLinkSink(state: state) }
 
   /// Adds `member` to the list of `target` with this code.
   package func append(_ target: ObjectID, _ code: UInt16, _ member: ObjectID) { sink.append(target, code, member) }
@@ -126,7 +126,7 @@ package final class DeferredLinks {
 
 /// Appends to ``DeferredLinks``: called for every link of a new object.
 @usableFromInline
-package struct WaitingLinkSink {
+package struct DeferredLinkSink {
   @usableFromInline let state: UnsafeMutablePointer<DeferredLinks.State>
 
   /// Adds `member` to the list of `target` with this code.
