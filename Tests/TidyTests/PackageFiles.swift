@@ -20,7 +20,7 @@ enum PackageFiles {
     guard FileManager.default.fileExists(atPath: root + "/.git") else { return nil }
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    // A checkout that belongs to somebody else, as in a container, is read all the same.
+    // A checkout of another user, as in a container, is read, too.
     process.arguments = [
       "git", "-c", "safe.directory=*", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard",
     ]

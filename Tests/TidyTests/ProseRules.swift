@@ -3,8 +3,8 @@ import Foundation
 /// The language of public text: no idioms that a reader has to decode, and no prose beyond 120 columns.
 ///
 /// Public text is what users see: articles and other Markdown, doc comments of public declarations, texts in string
-/// literals (help, errors, output), and what scripts print. A file that was not rewritten yet is listed in
-/// ``ProseBacklog`` with the number of its findings.
+/// literals (help, errors, output), and what scripts print. Other comments of Swift and C sources may not contain idioms
+/// either, and a doc comment begins with the thing that it describes.
 enum ProseRules {
   struct Finding: Equatable, CustomStringConvertible {
     var line: Int
@@ -24,12 +24,26 @@ enum ProseRules {
     "makes anew", "stands in", "the like", "such a", "there is none", "what others", "as it was",
   ]
 
+  /// Words that a doc comment does not begin with: “What a call returned” is “The result of a call”.
+  static let openings = ["What", "Where", "Who", "Whose", "How", "Says", "Tells", "Lets", "Forgets"]
+
   private static let idiom = expression(
     "\\b(?:" + idioms.map { $0.replacingOccurrences(of: " ", with: "\\s+") }.joined(separator: "|") + ")\\b")
 
-  /// What a file says wrong, by line.
+  /// The findings in a file's public text, by line.
   static func findings(in path: String, _ text: String) -> [Finding] {
     PublicText.passages(in: path, text).flatMap(findings).sorted { $0.line < $1.line }
+  }
+
+  /// The findings in a source's comments, by line, whether or not they document public declarations.
+  static func commentFindings(in path: String, _ text: String) -> [Finding] {
+    SourceComments.passages(in: path, text).flatMap { idioms(in: $0) + openings(in: $0) }
+  }
+
+  private static func openings(in passage: Passage) -> [Finding] {
+    guard let first = passage.lines.first, first.source.drop(while: \.isWhitespace).hasPrefix("///") else { return [] }
+    let word = first.text.drop(while: \.isWhitespace).prefix(while: \.isLetter)
+    return openings.contains(String(word)) ? [Finding(line: first.number, problem: "begins with “\(word)”")] : []
   }
 
   static func findings(in passage: Passage) -> [Finding] {

@@ -46,6 +46,22 @@ struct ProseRulesTests {
     #expect(problems("Tests/A.swift", "let a = \"who\"") == [])
   }
 
+  @Test func internalCommentsAreRead() {
+    func problems(_ text: String, _ path: String = "Tests/A/A.swift") -> [String] {
+      ProseRules.commentFindings(in: path, text).map(\.description)
+    }
+    #expect(problems("  /// What it returns.\n  var a = 1") == ["1: begins with “What”"])
+    #expect(problems("/// A value.\n/// What follows is its use.\nvar a = 1") == [])
+    #expect(problems("// What it returns.") == [])
+    #expect(problems("let a = 1  // for whoever reads") == ["1: “whoever”"])
+    #expect(problems("// It is written once\n// more.\nlet a = 1") == ["1: “once more”"])
+    #expect(problems("// It is written once\nlet a = 1\n// more.") == [])
+    #expect(problems("let a = \"https://nobody.org\"") == [])
+    #expect(problems("// `who` reads") == [])
+    #expect(problems("// Nobody reads it.", "Sources/C/a.h") == ["1: “nobody”"])
+    #expect(problems("// Nobody reads it.", "README.md") == [])
+  }
+
   @Test func onlyPublicDeclarationsCount() {
     let source = """
       /// Who?

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Every Swift sample of the README and of the articles stands in a source that is compiled, so that it cannot grow wrong.
+/// Every Swift sample of the README and of the articles is part of a source that is compiled.
 struct SampleTests {
   /// A block of ```` ```swift ```` and where it begins.
   struct Sample {

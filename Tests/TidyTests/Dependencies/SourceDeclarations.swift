@@ -8,7 +8,7 @@ struct SourceDeclaration {
     /// The argument label, or `_`.
     var label: Int32
     var name: Int32
-    /// Where the type starts.
+    /// The start of the type.
     var type: Int
     /// Whether a call can omit the argument.
     var isOptional: Bool
@@ -19,7 +19,7 @@ struct SourceDeclaration {
 
   struct Generic {
     var name: Int32
-    /// Where the bound starts, or -1.
+    /// The start of the bound, or -1.
     var bound: Int
   }
 
@@ -38,11 +38,11 @@ struct SourceDeclaration {
   /// The arguments of a function, initializer, subscript or enum case; nil if it is not called.
   var parameters: [Parameter]?
   var generics: [Generic] = []
-  /// Where the declared type or the inheritance clause starts, or -1.
+  /// The start of the declared type or the inheritance clause, or -1.
   var type = -1
-  /// Where the type of the error starts, or -1.
+  /// The start of the type of the error, or -1.
   var thrown = -1
-  /// Where the initial value starts, or -1.
+  /// The start of the initial value, or -1.
   var value = -1
   /// Where the body of a function or accessor starts, or the members of a type, or -1.
   var body = -1

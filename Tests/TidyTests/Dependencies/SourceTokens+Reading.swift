@@ -37,7 +37,7 @@ extension [SourceTokens.Token] {
     return next
   }
 
-  /// Where the type ends that starts at `index`.
+  /// The end of the type that starts at `index`.
   func endOfType(at index: Int) -> Int {
     var next = index
     while true {
@@ -119,7 +119,7 @@ extension [SourceTokens.Token] {
     return isSymbol(next, Symbol.arrow)
   }
 
-  /// Where a list in angle brackets ends.
+  /// The end of a list in angle brackets.
   func endOfAngles(at index: Int) -> Int {
     var depth = 0
     var next = index
