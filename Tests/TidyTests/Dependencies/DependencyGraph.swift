@@ -13,10 +13,10 @@ struct DependencyGraph {
   var level: String
   var uses: [Edge: [SourceUse]] = [:]
 
-  /// The shortest cycle that remains without the edges that are left out, or nil.
-  func shortestCycle(without excluded: Set<Edge> = []) -> [Edge]? {
+  /// The shortest cycle, or nil.
+  func shortestCycle() -> [Edge]? {
     var targets: [String: [String]] = [:]
-    for edge in uses.keys.sorted() where !excluded.contains(edge) { targets[edge.from, default: []].append(edge.to) }
+    for edge in uses.keys.sorted() { targets[edge.from, default: []].append(edge.to) }
     var shortest: [Edge]?
     for start in targets.keys.sorted() {
       guard let path = Self.path(from: start, in: targets), path.count < shortest?.count ?? Int.max else { continue }

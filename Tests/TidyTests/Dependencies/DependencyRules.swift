@@ -1,6 +1,6 @@
 /// The rules that keep parts of the sources apart: no cycles, and no part that is too large to be understood.
 enum DependencyRules {
-  /// Sources that are held to the rules. Tests, benchmarks and small tools are not.
+  /// Sources that the rules apply to. They do not apply to tests, benchmarks and small tools.
   static let roots = ["Sources/", "Tools/kvclone"]
 
   static let greatestModule = 18_000
@@ -8,18 +8,12 @@ enum DependencyRules {
   static let greatestFileCount = 12
   static let greatestFolder = 25
 
-  /// The number of lines that a size may be below its backlog entry, because every edit changes lines.
-  static let tolerance = 100
-
   // MARK: Cycles
 
-  /// The shortest cycle at each level, as lines to be read. Edges of the backlog are left out.
-  static func cycles(
-    _ program: SourceProgram, _ graphs: [DependencyGraph], backlog: [String: Int] = [:]
-  ) -> [String] {
+  /// The shortest cycle at each level, as lines to be read.
+  static func cycles(_ program: SourceProgram, _ graphs: [DependencyGraph]) -> [String] {
     graphs.compactMap { graph in
-      let known = Set(graph.uses.keys.filter { backlog[$0.description] != nil })
-      guard let cycle = graph.shortestCycle(without: known) else { return nil }
+      guard let cycle = graph.shortestCycle() else { return nil }
       return "a cycle in \(graph.level): " + (cycle.map(\.from) + [cycle[0].from]).joined(separator: " → ") + "\n"
         + cycle.map { describe($0, graph.uses[$0] ?? [], program) }.joined(separator: "\n")
     }
@@ -31,26 +25,9 @@ enum DependencyRules {
     return (["  \(edge.from) → \(edge.to), \(uses.count) uses:"] + shown + rest).joined(separator: "\n")
   }
 
-  /// Edges of the backlog with another number of uses than it has.
-  static func changedEdges(
-    _ program: SourceProgram, _ graphs: [DependencyGraph], backlog: [String: Int]
-  ) -> [String] {
-    var uses: [String: (edge: DependencyGraph.Edge, uses: [SourceUse])] = [:]
-    for graph in graphs { for (edge, found) in graph.uses { uses[edge.description] = (edge, found) } }
-    return backlog.sorted { $0.key < $1.key }.compactMap { name, allowed in
-      guard let found = uses[name] else { return "\(name) is gone; remove it from DependencyBacklog.edges" }
-      if found.uses.count < allowed {
-        return "\(name) has \(found.uses.count) uses; lower its \(allowed) in DependencyBacklog.edges"
-      }
-      guard found.uses.count > allowed else { return nil }
-      return "\(name) has \(found.uses.count) uses, and \(allowed) are allowed; see the last ones:\n"
-        + describe(found.edge, found.uses, program)
-    }
-  }
-
   // MARK: Sizes
 
-  struct Size: Equatable {
+  struct Size: Equatable, CustomStringConvertible {
     enum Unit: String {
       case lines, files
     }
@@ -62,31 +39,13 @@ enum DependencyRules {
     var limit: Int
 
     var key: String { "\(name): \(unit.rawValue)" }
+
+    var description: String { "\(name) has \(value) \(unit.rawValue), and \(limit) are allowed; split it" }
   }
 
   /// Modules, folders and types above their limits.
   static func oversized(_ program: SourceProgram) -> [Size] {
     (modules(program) + folders(program) + types(program)).filter { $0.value > $0.limit }.sorted { $0.key < $1.key }
-  }
-
-  /// Sizes above both limit and backlog, and backlog entries that are obsolete or too high.
-  static func changedSizes(_ program: SourceProgram, backlog: [String: Int]) -> [String] {
-    var broken: [String] = []
-    let found = oversized(program)
-    for size in found {
-      let allowed = backlog[size.key] ?? size.limit
-      let slack = size.unit == .lines ? tolerance : 1
-      if size.value > allowed {
-        broken.append("\(size.name) has \(size.value) \(size.unit.rawValue), and \(allowed) are allowed; split it")
-      } else if backlog[size.key] != nil, size.value <= allowed - slack {
-        broken.append("\(size.key) is \(size.value); lower its \(allowed) in DependencyBacklog.sizes")
-      }
-    }
-    let keys = Set(found.map(\.key))
-    return broken
-      + backlog.keys.filter { !keys.contains($0) }.sorted().map {
-        "\($0) is within its limit, or gone; remove it from DependencyBacklog.sizes"
-      }
   }
 
   private static func modules(_ program: SourceProgram) -> [Size] {
@@ -140,7 +99,7 @@ extension SourceProgram {
     return (module + path).joined(separator: ".")
   }
 
-  /// The sources of the package that are held to the rules. Samples in articles are not part of a module.
+  /// The sources of the package that the rules apply to. Samples in articles are not part of a module.
   static func package() -> SourceProgram {
     let manifest = PackageFiles.text("Package.swift") ?? ""
     let targets = PackageTarget.targets(inManifest: manifest).filter { target in

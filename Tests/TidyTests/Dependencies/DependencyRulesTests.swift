@@ -20,17 +20,11 @@ struct DependencyRulesTests {
     return edges.map { $0.description.replacing("Sources/KVTop/", with: "") }
   }
 
-  private func cycles(
-    _ sources: [(path: String, text: String)], backlog: [String: Int] = [:]
-  ) -> (cycles: [String], changed: [String]) {
+  private func cycles(_ sources: [(path: String, text: String)]) -> [String] {
     let program = program(sources)
     let finder = UseFinder(program)
     finder.findAll()
-    let graphs = DependencyGraph.all(of: program, finder.uses)
-    return (
-      DependencyRules.cycles(program, graphs, backlog: backlog),
-      DependencyRules.changedEdges(program, graphs, backlog: backlog)
-    )
+    return DependencyRules.cycles(program, DependencyGraph.all(of: program, finder.uses))
   }
 
   // MARK: Cycles
@@ -42,11 +36,11 @@ struct DependencyRulesTests {
   ]
 
   @Test func aCycleThroughAnExtensionIsFoundWithItsPath() {
-    #expect(cycles(Self.planted).cycles.isEmpty)
+    #expect(cycles(Self.planted).isEmpty)
     let back: (String, String) = (
       "Sources/KVTop/Store/Open.swift", "extension Store {\n  func open() {\n    clone()\n  }\n}\n"
     )
-    let found = cycles(Self.planted + [back]).cycles
+    let found = cycles(Self.planted + [back])
     #expect(found.count == 1)
     let text = found.first ?? ""
     #expect(
@@ -62,7 +56,7 @@ struct DependencyRulesTests {
       ("Sources/KVTop/A/A.swift", "struct A { var b: B }"), ("Sources/KVTop/B/B.swift", "struct B { var c: C }"),
       ("Sources/KVTop/C/C.swift", "struct C { var a: A?; var d: D }"),
       ("Sources/KVTop/D/D.swift", "enum D { case c(C) }"),
-    ]).cycles
+    ])
     #expect(found.first?.contains(": Sources/KVTop/C → Sources/KVTop/D → Sources/KVTop/C\n") == true, "\(found)")
   }
 
@@ -70,7 +64,7 @@ struct DependencyRulesTests {
     let found = cycles([
       ("Sources/KVTop/Clone/Into/Into.swift", "struct Into { var plan: Plan? }"),
       ("Sources/KVTop/Clone/Plan.swift", "final class Plan { var into: Into? }"),
-    ]).cycles
+    ])
     #expect(found.first?.hasPrefix("a cycle in Sources/KVTop/Clone: ") == true, "\(found)")
   }
 
@@ -88,16 +82,6 @@ struct DependencyRulesTests {
     finder.findAll()
     let found = DependencyRules.cycles(program, DependencyGraph.all(of: program, finder.uses))
     #expect(found.first?.hasPrefix("a cycle in modules: KVBase → KVTop → KVBase\n") == true, "\(found)")
-  }
-
-  @Test func theBacklogOfEdgesOnlyShrinks() {
-    let edge = "Sources/KVTop/Store -> Sources/KVTop/Clone"
-    let sources = Self.planted + [("Sources/KVTop/Store/Open.swift", "func open(_ store: Store) { store.clone() }")]
-    #expect(cycles(sources, backlog: [edge: 1]) == ([], []))
-    #expect(cycles(sources, backlog: [edge: 2]).changed.first?.contains("lower its 2") == true)
-    #expect(cycles(sources, backlog: [edge: 0]).changed.first?.contains("Open.swift:1 uses Store.clone()") == true)
-    #expect(
-      cycles(Self.planted, backlog: [edge: 1]).changed == ["\(edge) is gone; remove it from DependencyBacklog.edges"])
   }
 
   // MARK: Uses
@@ -201,15 +185,5 @@ struct DependencyRulesTests {
     #expect(DependencyRules.oversized(program(flat)).map(\.key) == ["Sources/KVTop/Flat: files"])
     let long = [(path: "Sources/KVTop/A/A.swift", text: String(repeating: "\n", count: 18_001))]
     #expect(DependencyRules.oversized(program(long)).map(\.key) == ["KVTop: lines"])
-  }
-
-  @Test func theBacklogOfSizesOnlyShrinks() {
-    let flat = program((0..<30).map { ("Sources/KVTop/Flat/\($0).swift", "") })
-    let key = "Sources/KVTop/Flat: files"
-    #expect(DependencyRules.changedSizes(flat, backlog: [:]).count == 1)
-    #expect(DependencyRules.changedSizes(flat, backlog: [key: 29]).count == 1)
-    #expect(DependencyRules.changedSizes(flat, backlog: [key: 30]).isEmpty)
-    #expect(DependencyRules.changedSizes(flat, backlog: [key: 31]).first?.contains("lower its 31") == true)
-    #expect(DependencyRules.changedSizes(program([]), backlog: [key: 30]).first?.contains("remove it") == true)
   }
 }
