@@ -1,11 +1,11 @@
 import Foundation
 
-/// A child process of this program that answers a line for each line that it is asked, and is started again when a question
-/// takes it down.
+/// A child process of this program that answers each request line with one line. It is restarted after a request that
+/// crashes it.
 final class AnsweringProcess {
   enum Answer: Sendable, Equatable {
     case line(String)
-    /// The process ended before it had answered.
+    /// The process ended without an answer.
     case ended(ChildProcess.Ending)
   }
 
@@ -16,9 +16,9 @@ final class AnsweringProcess {
   private var connection: (child: ChildProcess, toChild: Int32, lines: PipeLines)?
 
   /// - Parameters:
-  ///   - errors: the file that its standard error goes to.
-  ///   - wrapper: the words of a command that starts it.
-  ///   - variables: its environment's, besides those that it has anyhow.
+  ///   - errors: the file that receives its standard error.
+  ///   - wrapper: a command that starts it, in words.
+  ///   - variables: environment variables in addition to those of the trial context.
   init(
     _ context: TrialContext, _ arguments: [String], errors: String, wrapper: [String] = [],
     variables: [String: String] = [:]
@@ -31,7 +31,7 @@ final class AnsweringProcess {
 
   deinit { stop() }
 
-  /// - Parameter question: without the end of the line.
+  /// - Parameter question: the request, without the newline.
   func ask(_ question: String) throws -> Answer {
     if connection == nil {
       let started = try ChildProcess.converse(executable, arguments, environment: environment, errors: errors)
@@ -43,17 +43,17 @@ final class AnsweringProcess {
     return .line(answer)
   }
 
-  /// Waits for an answer, and tells on standard error what the process is at when it takes so long that its clock will end it.
+  /// Waits for an answer, and reports the state of the process on standard error if its alarm is about to end it.
   private func reportLateness() {
     guard let connection, !connection.lines.hasNext(within: Self.patience) else { return }
     StandardError.write("no answer within \(Self.patience): \(LateProcess.description(of: connection.child.id))\n")
     if LateProcess.waitsForMachine(connection.child.id) { Standstill.shared.noteWait() }
   }
 
-  /// Less than a process has for what takes long. Of those that have five seconds for a step nothing is told but that they ended late.
+  /// Less than the alarm of a process with long steps. Processes with five seconds for a step end before this report.
   private static let patience = Duration.seconds(25)
 
-  /// Writes a line, and waits for nothing; false where there is no process any more.
+  /// Writes a line without waiting for an answer; returns false if the process has ended.
   @discardableResult
   func tell(_ question: String) -> Bool {
     guard let connection else { return false }
@@ -61,14 +61,14 @@ final class AnsweringProcess {
     return line.withUnsafeBytes { write(connection.toChild, $0.baseAddress, $0.count) } == line.count
   }
 
-  /// - Returns: how it ended: by this, or before; nil where it had not begun.
+  /// - Returns: the exit status or signal, or nil if the process was not started.
   func kill() -> ChildProcess.Ending? {
     guard let connection else { return nil }
     _ = Foundation.kill(connection.child.id, SIGKILL)
     return stop()
   }
 
-  /// Lets it come to its end, and waits for that.
+  /// Closes the input of the process and waits until it exits.
   @discardableResult
   func stop() -> ChildProcess.Ending {
     guard let connection else { return .exit(0) }

@@ -1,10 +1,12 @@
-/// Faults while a store is copied: a backup, an increment, what is restored of them, a file snapshot, a compacted copy. A copy is there,
-/// whole, or not at all; the store stays what it was; and the copy can be made again at the same place.
+/// Faults during the copying of a store: full and incremental backups, restores, reflink copies and compacted copies.
+///
+/// After a fault, a copy is complete or does not exist, the store is unchanged, and the copy can be created at the same
+/// path.
 enum BackupFaults: FaultClass {
   static let name = "backup"
   static let number = "G2"
 
-  /// One row of the table each.
+  /// The phases, one row of the table each.
   private static let phases: [(name: String, copies: [Copies.Copy])] = [
     ("backup and reflink copy", [.backup, .file]), ("incremental backup", [.increment]),
     ("restore", [.restored, .chained]), ("compaction", [.compacted]),

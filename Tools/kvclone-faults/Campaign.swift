@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Runs classes of faults, on every processor, and tells what it found.
+/// Runs fault classes on all processors and reports the results.
 final class Campaign: Sendable {
   static var classes: [any FaultClass.Type] {
     [
@@ -15,14 +15,14 @@ final class Campaign: Sendable {
   let options: Options
   let isQuick: Bool
   let seed: UInt64
-  /// Everything that is written goes here, and goes away with the campaign.
+  /// The directory for all files of the campaign; it is removed with the campaign.
   let scratch: String
   private let shim: String
   private let lanes: Int
-  /// By their directories.
+  /// Contexts by their directories.
   private let contexts = Mutex<[String: TrialContext]>([:])
   private let timings = Mutex<[String: RunTiming]>([:])
-  /// By their contexts' directories and shapes.
+  /// Subjects by the directories of their contexts and their shapes.
   private let subjects = Mutex<[String: DamageSubject]>([:])
 
   init(_ options: Options) throws {
@@ -33,13 +33,13 @@ final class Campaign: Sendable {
     shim = try options.text("--shim")
     scratch = try options.text("--scratch")
     lanes = try options.number("--jobs", from: 1) ?? min(ProcessInfo.processInfo.activeProcessorCount, 8)
-    // A verifier that crashed must not take the campaign with it when it is written to.
+    // Writing to a verifier that has crashed must not end the campaign.
     signal(SIGPIPE, SIG_IGN)
   }
 
-  /// The workload of this seed, or of one of the next ones.
+  /// Returns the context of the workload with this seed, or with a later seed.
   ///
-  /// - Parameter withLog: whether it has a commit log in any case.
+  /// - Parameter withLog: whether the workload always uses a write-ahead log.
   func context(offset: Int = 0, withLog: Bool = false) throws -> TrialContext {
     let base = try options.workload()
     return try context(
@@ -47,14 +47,14 @@ final class Campaign: Sendable {
         seed: base.seed + UInt64(offset), commitCount: base.commitCount, usesCommitLog: withLog || base.usesCommitLog))
   }
 
-  /// All of them; in the quick form one of so many, others for each seed.
+  /// Returns all elements, or in quick mode one of every `part`; the seed selects which.
   func sample<T>(_ all: [T], oneOf part: Int) -> [T] {
     if !isQuick { return all }
     let first = Int(seed % UInt64(part))
     return stride(from: first, to: all.count, by: part).map { all[$0] }
   }
 
-  /// The short workload that makes copies.
+  /// The context of the short workload that makes copies.
   func contextWithCopies() throws -> TrialContext {
     let base = try options.workload()
     return try context(
@@ -62,7 +62,7 @@ final class Campaign: Sendable {
         seed: base.seed, commitCount: Workload.countWithCopies, usesCommitLog: base.usesCommitLog, makesCopies: true))
   }
 
-  /// How long a workload's parts take.
+  /// The durations of a workload's parts.
   func timing(of context: TrialContext) throws -> RunTiming {
     if let known = timings.withLock({ $0[context.directory] }) { return known }
     let timing = try RunTiming(context)
@@ -70,7 +70,7 @@ final class Campaign: Sendable {
     return timing
   }
 
-  /// The store of a shape that damaged copies are made of.
+  /// The intact store of a shape, from which corrupted copies are made.
   func subject(_ context: TrialContext, _ shape: DamageSubject.Shape) throws -> DamageSubject {
     let key = "\(context.directory) \(shape)"
     if let known = subjects.withLock({ $0[key] }) { return known }
@@ -90,7 +90,7 @@ final class Campaign: Sendable {
     return context
   }
 
-  /// - Returns: the process's exit code.
+  /// - Returns: the exit code of the process.
   func run() throws -> Int32 {
     let names = Self.classes.map { $0.name }
     for name in options.classes where !names.contains(name) {
@@ -110,7 +110,7 @@ final class Campaign: Sendable {
     for type in chosen {
       for group in try type.groups(self) {
         let result = run(group, workers)
-        // Who asks for one trial does not want to hear of those that it is not.
+        // With `--trial`, groups without the trial are omitted from the report.
         if options.values["--trial"] == nil || result.trials > 0 { report.add(type, group, result) }
       }
     }
@@ -131,7 +131,7 @@ final class Campaign: Sendable {
     return "Tools/faults\(isQuick ? " --quick" : "") --seed \(seed)\(commits)\(log)"
   }
 
-  /// Runs the trials of a group, each thread with a lane of its own.
+  /// Runs the trials of a group in parallel; each thread has its own lane.
   private func run(_ group: TrialGroup, _ workers: [Lane]) -> Report.Result {
     let wanted = options.values["--trial"]
     let trials = group.trials.filter { wanted == nil || $0.id == wanted }
@@ -149,7 +149,7 @@ final class Campaign: Sendable {
         let (failure, count) = attempt(trial, lane)
         repetitions.withLock { $0 += count }
         guard let (reason, isOfTrial) = failure else { continue }
-        // That a planted mistake is found is no failure.
+        // Detecting a planted bug is not a failure, so its files are not kept.
         let kept = group.verdict == nil ? keep(lane, trial) : nil
         failures.withLock {
           $0.append(Report.Failure(trial: trial.id, reason: reason, kept: kept, isOfTrial: isOfTrial))
@@ -161,8 +161,9 @@ final class Campaign: Sendable {
       repetitions: repetitions.withLock { $0 }, duration: ContinuousClock.now - start)
   }
 
-  /// Nil, or what did not hold, and whether it is the trial that failed; and how often it was made again, where the machine stood still
-  /// meanwhile.
+  /// Runs a trial, and repeats it if the machine stalled and a process ended late.
+  ///
+  /// - Returns: nil or the failure, with whether the trial itself failed; and the number of repetitions.
   private func attempt(_ trial: Trial, _ lane: Lane) -> (failure: (String, Bool)?, repetitions: Int) {
     var repetitions = 0
     while true {
@@ -181,7 +182,7 @@ final class Campaign: Sendable {
     do { return try trial.run(lane).map { ($0, false) } } catch { return ("the trial itself failed: \(error)", true) }
   }
 
-  /// With `--keep`, what a failed trial left is kept to be looked at.
+  /// Keeps the files of a failed trial with `--keep`; returns their path.
   private func keep(_ lane: Lane, _ trial: Trial) -> String? {
     guard options.flags.contains("--keep") else { return nil }
     let place = "\(scratch)/failed-\(trial.id.replacingOccurrences(of: ":", with: "-"))"

@@ -1,13 +1,13 @@
 import Foundation
 import Synchronization
 
-/// A child process. Foundation's `Process` takes milliseconds that a campaign of thousands of trials does not have.
+/// A child process. Foundation's `Process` adds milliseconds to each start, too slow for thousands of trials.
 struct ChildProcess: Sendable {
   enum Ending: Sendable, Equatable, CustomStringConvertible {
     case exit(Int32)
     case signal(Int32)
 
-    /// What `SIGALRM` means: the child asked for it.
+    /// The meaning of `SIGALRM`, which a child's own alarm raises.
     static let late = "the process did not end in time"
 
     var description: String {
@@ -19,15 +19,15 @@ struct ChildProcess: Sendable {
     }
   }
 
-  /// A child asks the kernel to end it after so many seconds.
+  /// The seconds after which a child's alarm ends it.
   static let secondsPerTrial: UInt32 = 90
 
   let id: pid_t
 
-  /// Descriptors must not leak into a child that another thread starts at the same time.
+  /// Serializes starts, so that descriptors do not leak into a child that another thread starts at the same time.
   private static let starting = Mutex<Void>(())
 
-  /// Starts a program. Its standard files are the descriptors given; they stay open here.
+  /// Starts a program with the given descriptors as its standard files. The descriptors stay open in this process.
   static func start(
     _ executable: String, _ arguments: [String], environment: [String: String], input: Int32, output: Int32,
     errors: Int32
@@ -47,7 +47,7 @@ struct ChildProcess: Sendable {
     return ChildProcess(id: id)
   }
 
-  /// Waits for its end.
+  /// Waits until the process exits.
   func wait() -> Ending {
     var status: Int32 = 0
     while waitpid(id, &status, 0) < 0, errno == EINTR {}
@@ -55,7 +55,7 @@ struct ChildProcess: Sendable {
     return signal == 0 ? .exit((status >> 8) & 0xFF) : .signal(signal)
   }
 
-  /// Runs a program to its end, its output and errors in files.
+  /// Runs a program until it exits, with its output and errors in files.
   static func run(
     _ executable: String, _ arguments: [String], environment: [String: String], output: String, errors: String
   ) throws -> Ending {
@@ -70,7 +70,7 @@ struct ChildProcess: Sendable {
     return child.wait()
   }
 
-  /// Starts a program that is talked to: a descriptor that it reads from, and one that it writes to.
+  /// Starts a program with pipes: returns a descriptor that it reads from and one that it writes to.
   static func converse(
     _ executable: String, _ arguments: [String], environment: [String: String], errors: String
   ) throws -> (child: ChildProcess, toChild: Int32, fromChild: Int32) {
@@ -98,7 +98,7 @@ struct ChildProcess: Sendable {
   }
 }
 
-/// The lines that come through a pipe.
+/// The lines read from a pipe.
 struct PipeLines {
   let descriptor: Int32
   private var buffer: [UInt8] = []
@@ -107,13 +107,13 @@ struct PipeLines {
     self.descriptor = descriptor
   }
 
-  /// Whether something comes, or the end, before the time is over.
+  /// Whether data or the end of the pipe arrives within the given time.
   func hasNext(within time: Duration) -> Bool {
     var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     return !buffer.isEmpty || poll(&poller, 1, Int32(time.components.seconds * 1000)) != 0
   }
 
-  /// Waits for the next line; nil at the end, also where the last line was not ended.
+  /// Waits for the next line; returns nil at the end, and for a last line without a newline.
   mutating func next() -> String? {
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
     var searched = 0

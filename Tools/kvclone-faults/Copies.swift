@@ -2,12 +2,12 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-/// The copies of a store that a workload can make on its way: each is a directory beside the store.
+/// The copies of a store that a workload makes; each is a directory beside the store.
 struct Copies: Sendable {
   enum Copy: String, CaseIterable, Sendable {
     case backup, increment, restored, chained, file, compacted
 
-    /// The commit after which it is made.
+    /// The commit after which the copy is made.
     var commit: Int {
       switch self {
       case .backup: 3
@@ -15,11 +15,11 @@ struct Copies: Sendable {
       case .compacted: 7
       }
     }
-    /// The commit that it shows.
+    /// The commit that the copy contains.
     var content: Int { self == .restored ? 3 : commit }
   }
 
-  /// The snapshot that the increment begins at, which the backup has.
+  /// The snapshot that the incremental backup starts from; the full backup contains it.
   private static let base = Workload.snapshotName(2)
   let root: String
 
@@ -27,12 +27,12 @@ struct Copies: Sendable {
 
   func exists(_ copy: Copy) -> Bool { FileManager.default.fileExists(atPath: path(copy)) }
 
-  /// Whether a name is a copy's, or of one in the making.
+  /// Whether a file name is that of a copy, or of one being created.
   static func isOwn(_ name: String) -> Bool {
     Copy.allCases.contains { name == $0.rawValue || name.hasPrefix(".\($0).creating-") }
   }
 
-  /// Makes one. Those before it are there.
+  /// Makes a copy. The copies that it depends on exist already.
   func make(_ copy: Copy, of store: ObjectStore) throws {
     switch copy {
     case .backup: try store.backup(to: path(copy))
@@ -50,15 +50,15 @@ struct Copies: Sendable {
   }
 }
 
-/// What has to hold of the copies after a fault.
+/// Verifies the copies after a fault.
 struct CopyVerifier {
   let copies: Copies
   let states: [String]
   let workload: Workload
 
   /// - Parameters:
-  ///   - acknowledged: those whose calls had returned.
-  ///   - store: the store itself, at `commit`.
+  ///   - acknowledged: the acknowledged copies.
+  ///   - store: the store, at `commit`.
   func verify(acknowledged: Set<String>, _ store: ObjectStore, at commit: Int) throws {
     for copy in Copies.Copy.allCases {
       guard copies.exists(copy) else {
@@ -67,7 +67,7 @@ struct CopyVerifier {
       }
       try verify(copy, shows: copy.content)
     }
-    // What is missing can be made, at the same places, whatever the one before left there.
+    // Missing copies can be created at the same paths, despite the remains of an interrupted attempt.
     var contents: [Copies.Copy: Int] = [:]
     for copy in Copies.Copy.allCases {
       contents[copy] = copy.content
@@ -80,7 +80,7 @@ struct CopyVerifier {
     }
   }
 
-  /// What a copy shows that is made now; nil where it cannot be made yet.
+  /// The commit that a copy made now contains; nil if it cannot be made yet.
   private func content(of copy: Copies.Copy, _ contents: [Copies.Copy: Int], _ commit: Int) -> Int? {
     switch copy {
     case .backup, .increment, .file, .compacted: commit < 2 ? nil : commit
@@ -91,7 +91,7 @@ struct CopyVerifier {
 
   private func verify(_ copy: Copies.Copy, shows commit: Int) throws {
     if copy == .increment {
-      // It is no store; what is in it, `chained` shows.
+      // An incremental backup is not a store; `chained` verifies its contents.
       do {
         try ObjectStore.open(at: copies.path(copy), options: workload.options()).close()
       } catch {
@@ -112,8 +112,8 @@ struct CopyVerifier {
     }
   }
 
-  /// Nothing is left of an earlier attempt. (What could not be removed beside a copy that has its name stays: nobody makes
-  /// that again.)
+  /// Verifies that nothing remains of an earlier attempt. Remains beside a complete copy stay, because no later attempt
+  /// at that copy removes them.
   private func verifyTidiness(_ copy: Copies.Copy) throws {
     let names = try FileManager.default.contentsOfDirectory(atPath: copies.root)
     for name in names where name.hasPrefix(".\(copy).") {

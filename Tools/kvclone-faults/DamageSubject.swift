@@ -1,25 +1,26 @@
 import Foundation
 import KVClone
 
-/// A sound store, closed, of which damaged copies are made: its file, what is where in it, and what an examination finds.
+/// An intact, closed store from which corrupted copies are made: its file, the positions of its entries, and the result
+/// of its examination.
 final class DamageSubject: Sendable {
-  /// What the store has.
+  /// The contents of the store.
   enum Shape: String, Sendable {
-    /// Something of everything that the workload stores, a snapshot of two versions of the model, and a history.
+    /// Every kind of value that the workload stores, snapshots of two model versions, and a history.
     case everything
-    /// Lists with an order that are so long that they have an index of their members and a directory.
+    /// Ordered lists that are long enough for a member index and a directory.
     case longLists
   }
 
   let context: TrialContext
   let map: StoreFileMap
   let sound: Examination
-  /// The names of the objects that have a large value, by its serial.
+  /// The names of the objects that have a blob, by its serial.
   let owners: [UInt64: Set<String>]
   /// The names of all objects, by their ids.
   private let objectNames: [UInt64: String]
 
-  /// A directory has room from 4,097 members on.
+  /// A list has a directory from 4,097 members on.
   private static let longCount = 4_200
 
   init(_ context: TrialContext, _ shape: Shape) throws {
@@ -34,7 +35,7 @@ final class DamageSubject: Sendable {
     let bytes = [UInt8](try Data(contentsOf: file))
     map = StoreFileMap(bytes)
     (owners, objectNames) = try Self.names(root + "/store")
-    // It clones, so it has a copy.
+    // The examination clones objects, so it uses a copy.
     try Self.write(bytes, to: root + "/copy")
     sound = Examiner(root: root + "/copy").examine()
     guard sound.damages.isEmpty, sound.reading?.digest != nil, sound.fetching?.digest != nil,
@@ -42,7 +43,7 @@ final class DamageSubject: Sendable {
     else { throw Finding("the store to corrupt is not intact, or not as expected: \(sound)") }
   }
 
-  /// Writes a store's file into the directory `store` of a new directory.
+  /// Writes a data file into the directory `store` of a new directory.
   static func write(_ bytes: [UInt8], to root: String) throws {
     try Scratch.empty(root)
     try Scratch.empty(root + "/store")
@@ -56,12 +57,12 @@ final class DamageSubject: Sendable {
 
   private static func makeEverything(_ context: TrialContext, _ root: String) throws {
     let workload = context.workload
-    // The last commit before all snapshots go.
+    // The last commit before the deletion of all snapshots.
     let numbers = 1...workload.commitCount
     let last = (numbers.first { workload.kind($0) == .allSnapshots } ?? numbers.upperBound + 1) - 1
     try WorkerRun.sound(context, root: root, arguments: ["--commits", "\(last)"])
     var options = workload.options()
-    // Without the log, the data file is all there is.
+    // Without a write-ahead log, the data file contains all commits.
     options.journalMode = .copyOnWrite
     options.tracksHistory = true
     let store = try ObjectStore.open(at: root + "/store", options: options)
@@ -116,12 +117,12 @@ final class DamageSubject: Sendable {
 
   // MARK: What is damaged
 
-  /// How the names of objects end that an entry is about; empty where it is no object's.
+  /// The suffixes of the names of the objects that an entry belongs to; empty if it belongs to none.
   func names(of entry: StoreFileMap.Entry, in bytes: [UInt8]) -> [String] {
     names(table: entry.table, key: bytes[entry.key]) { "/\($0.serial)" }
   }
 
-  /// The whole names of the objects that an entry is of.
+  /// The complete names of the objects that an entry belongs to.
   func wholeNames(of entry: StoreFileMap.Entry) -> [String] {
     names(table: entry.table, key: map.bytes[entry.key]) { objectNames[$0.rawValue] ?? "" }
   }
@@ -142,6 +143,6 @@ final class DamageSubject: Sendable {
     }
   }
 
-  /// Tables whose entries are saved for snapshots, besides those of objects, by their codes.
+  /// The tables with preimages, besides those of objects, by their codes.
   private static let savedTables = [2: "links", 4: "blobinfo", 5: "indexes"]
 }

@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-/// The process that fills a disk: it writes until nothing fits any more, and shows that the store is as good as before.
+/// The process that fills a disk: it writes until the disk is full, and verifies that the store remains usable.
 struct DiskFiller {
   let root: String
   let workload: Workload
@@ -10,14 +10,14 @@ struct DiskFiller {
   private var path: String { root + "/store" }
   private var ballast: String { root + "/ballast" }
   private static let ballastSize = 512 << 10
-  /// More commits than any disk here has room for.
+  /// More commits than fit on any of the disks.
   private static let attempts = 5000
 
   func run() throws {
     let isBallastMade = FileManager.default.createFile(
       atPath: ballast, contents: Data(repeating: 1, count: Self.ballastSize))
     guard isBallastMade, var store = try makeStore() else {
-      // Too small for a store: it must not be there then, not even a part of it.
+      // On a disk that is too small for a store, no part of a store may remain.
       try? FileManager.default.removeItem(atPath: ballast)
       let left = try FileManager.default.contentsOfDirectory(atPath: root)
       guard left.isEmpty else { throw Finding("\(left[0].prefix(16))… was left on a disk that is too small") }
@@ -33,10 +33,11 @@ struct DiskFiller {
     }
     store = try migrated(store)
     try verify(store, "after a migration on the full disk")
-    // As long as there are snapshots, a delete saves what it deletes, for which there may be no room.
+    // While snapshots exist, a delete writes preimages, for which there may be no space.
     try store.deleteSnapshots(named: try store.snapshots().map(\.name))
     try verify(store, "after its snapshots were deleted on the full disk")
-    // What the rollback and they gave back is filled again: a delete shall have no room but its own.
+    // Fills the space that the rollback and the deleted snapshots freed, so that the deletes have only the reserved
+    // space.
     let rest = try fill(store, &random)
     let deleted = try deleteSome(store)
     try verify(store, "after deletes on the full disk")
@@ -59,13 +60,13 @@ struct DiskFiller {
     }
   }
 
-  /// - Returns: how many commits fitted.
+  /// - Returns: the number of commits that fitted.
   private func fill(_ store: ObjectStore, _ random: inout SeededGenerator) throws -> Int {
     var size = 20
     for number in 0..<Self.attempts {
       let before = try StoreDigest.content(of: store)
       do {
-        // Each time in another way: as one write, and as a group of them.
+        // Alternates between one write and a group of writes.
         if number % 2 == 0 {
           try insert(size, into: store, &random)
         } else {
@@ -77,7 +78,7 @@ struct DiskFiller {
         }
         let isSame = try StoreDigest.content(of: store) == before
         if !isSame { throw Finding("a write that did not fit left changes") }
-        // Down to the last page: small commits still fit where large ones do not.
+        // Continues down to the last page: small commits still fit when large ones do not.
         if size == 1 { return number }
         size /= 4
         size = max(size, 1)
@@ -100,7 +101,8 @@ struct DiskFiller {
     }
   }
 
-  /// Does something that may be too large for the disk; whether it was done. If not, nothing has changed.
+  /// Attempts an operation that may be too large for the disk; returns whether it succeeded. A failure must leave the
+  /// store unchanged.
   @discardableResult
   private func attempt(_ what: String, _ store: ObjectStore, _ body: () throws -> Void) throws -> Bool {
     let before = try StoreDigest.content(of: store)
@@ -117,7 +119,7 @@ struct DiskFiller {
     return false
   }
 
-  /// The store, opened again, in whatever version it is then.
+  /// Attempts a migration; returns the store, opened again in its current version.
   private func migrated(_ store: ObjectStore) throws -> ObjectStore {
     let before = try StoreDigest.content(of: store)
     store.close()
@@ -136,7 +138,7 @@ struct DiskFiller {
     return again
   }
 
-  /// - Returns: how many objects were deleted.
+  /// - Returns: the number of deleted objects.
   private func deleteSome(_ store: ObjectStore) throws -> Int {
     var deleted = 0
     for _ in 0..<3 {

@@ -1,10 +1,10 @@
 import Foundation
 
-/// Each I/O call in turn fails, once or until further notice, or writes too little.
+/// Each I/O call in turn fails, once or persistently, or writes too little.
 ///
-/// What has to hold: no signal; an error of a fitting kind, and no acknowledgement before it; the state before the failed
-/// commit is intact, unless the error says that the outcome is unknown; the same process repeats the commit when the
-/// fault is gone, and goes on for some commits more.
+/// Requirements: no signal; an error of a matching kind before any acknowledgement; the state before the failed commit
+/// is intact, unless the error reports an unknown outcome; the same process repeats the commit after the fault is
+/// cleared, and performs several more commits.
 enum ErrorFaults: FaultClass {
   static let name = "error"
   static let number = "G4"
@@ -16,8 +16,8 @@ enum ErrorFaults: FaultClass {
     let allowedKinds: Set<String>
     var onlyWrites = false
 
-    /// The shim's variables for call `number`. A row of failures is two to four calls long, of which length is left to the call and
-    /// to the workload's seed.
+    /// The shim's variables for call `number`. Consecutive failures are two to four calls long; the number of the call
+    /// and the seed of the workload select the length.
     func variables(_ number: Int, seed: UInt64 = 0) -> [String: String] {
       let row = 2 + (number + Int(seed % 3)) % 3
       return faults.mapValues {
@@ -26,13 +26,13 @@ enum ErrorFaults: FaultClass {
     }
   }
 
-  /// Belongs to the meta page, whose write decides: its failure can leave the outcome open.
+  /// The error of a failed meta page write, which can leave the outcome of the commit unknown.
   private static let kindOfDecision = "commitUnknown"
 
   static let variants: [Variant] = {
     var variants: [Variant] = []
     for (name, code, kind) in [("EIO", EIO, "io"), ("ENOSPC", ENOSPC, "diskFull"), ("EDQUOT", EDQUOT, "diskFull")] {
-      // A quota that is used up stays so until somebody does something about it.
+      // An exhausted quota stays exhausted, so it has only the persistent variant.
       if code != EDQUOT {
         variants.append(
           Variant(
@@ -45,7 +45,7 @@ enum ErrorFaults: FaultClass {
           faults: ["FAIL": "CALL:\(code):sticky"],
           allowedKinds: [kind, kindOfDecision]))
     }
-    // Long enough for what puts a failed commit right to fail too, and short enough for the next attempt to succeed.
+    // Long enough for the recovery from a failed commit to fail too, and short enough for the next attempt to succeed.
     variants.append(
       Variant(
         name: "EIO-row", title: "2 to 4 consecutive EIO, from each I/O call on",
@@ -57,15 +57,15 @@ enum ErrorFaults: FaultClass {
     return variants
   }()
 
-  /// Failures of these may go unreported: they tidy up, and what they leave is swept later, or they write down who
-  /// holds a lock, which nothing depends on; or they open the side file of uploads, which the first upload tries again; or they
-  /// read, which is done again where a page may be just being written.
+  /// Operations that may fail without a report. Failed removals are cleaned up later; lock labels are informational;
+  /// the first upload opens the side file of uploads again; and reads of a page that may be in the middle of a write
+  /// are repeated.
   private static let quietOperations: Set<String> = ["unlink", "label", "stagers", "read"]
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     let context = try campaign.context()
-    // The quick form meets an eighth of the calls with one variant each, others for each seed; the whole form all of them
-    // with each.
+    // Quick mode injects one variant into an eighth of the calls, selected by the seed; the full mode injects all
+    // variants into all calls.
     let groups = variants.enumerated().map { index, variant in
       let calls = context.calls.indices.filter { call in
         let isWrite = ["write", "meta", "label"].contains(context.calls[call].operation)
@@ -77,7 +77,7 @@ enum ErrorFaults: FaultClass {
     return try groups + (context.workload.usesCommitLog ? [] : groupCommitsWithLog(campaign))
   }
 
-  /// With a log, the commit of a group makes other calls.
+  /// Trials with a write-ahead log, in which the commit of a group makes other calls.
   private static func groupCommitsWithLog(_ campaign: Campaign) throws -> [TrialGroup] {
     let context = try campaign.context(withLog: true)
     let calls = context.calls.indices.filter { context.kind(ofCall: $0) == .grouped }
@@ -90,14 +90,14 @@ enum ErrorFaults: FaultClass {
     }
   }
 
-  /// How many steps come after the one that the fault meets.
+  /// The number of steps that the worker performs after the faulty one.
   private static let stepsAfter = 6
 
   static func trial(_ context: TrialContext, _ variant: Variant, call: Int, arguments: [String] = []) -> Trial {
     trial(context, variant, call: call, of: context.calls, arguments: arguments)
   }
 
-  /// - Parameter calls: those that are counted: the workload's that change something, or those that read.
+  /// - Parameter calls: the calls that `call` indexes: those that change files, or those that read.
   static func trial(
     _ context: TrialContext, _ variant: Variant, call: Int, of calls: [TrialContext.TracedCall],
     arguments: [String] = []
@@ -116,7 +116,7 @@ enum ErrorFaults: FaultClass {
     }
   }
 
-  /// What is wrong with how the process took the fault.
+  /// Returns an explanation if the process handled the fault wrongly.
   private static func complaint(_ run: WorkerRun, _ variant: Variant, _ context: TrialContext, _ last: Int)
     -> String?
   {
@@ -124,8 +124,8 @@ enum ErrorFaults: FaultClass {
     guard run.ending == .exit(0) else { return "the process ended with \(run.ending): \(lastWords)" }
     var unreported: Substring?
     var isUnknown = false
-    // A second creation first looks for what the first one left, and so does whoever makes a copy. What it cannot open stays
-    // there for the next one.
+    // A second creation, or a second copy, first removes the remains of the first attempt. Remains that it cannot open
+    // stay for the next attempt.
     var maySweep = false
     var isCopying = false
     var (number, acknowledged) = (0, -1)
@@ -134,9 +134,9 @@ enum ErrorFaults: FaultClass {
       switch parts.first {
       case "fault":
         let isQuiet = quietOperations.contains(String(parts[1])) || maySweep && parts[1] == "open"
-        // Where the log fails, the file itself is synced, and where that fails at the end, the next opening does it: then
-        // there is nothing to report. That nothing was lost, the content tells, and `LostSyncFaults`. Who writes a copy writes
-        // on where a write has stopped.
+        // If writing to the log fails, the commit syncs the data file; if that fails at the end, the next opening syncs
+        // it. Then there is no error to report; the content and `LostSyncFaults` show that no commit was lost. A copy
+        // continues after a short write.
         let isMended = context.workload.usesCommitLog || isCopying && variant.onlyWrites
         if !isQuiet, !isMended { unreported = parts[1] }
       case "copying":
@@ -153,7 +153,7 @@ enum ErrorFaults: FaultClass {
         let isSame = number == Int(parts[1])
         number = Int(parts[1]) ?? 0
         maySweep = number == 0 || isCopying
-        // Where opening the store migrates it, that can be done and the rest of the opening fail.
+        // A migration during opening can succeed although the rest of the opening fails.
         let isOpening = context.workload.kind(number) == .automaticMigration
         isUnknown = kind == kindOfDecision || isOpening || isSame && isUnknown
         let isLeftover = kind == "storeExists" && maySweep
@@ -161,7 +161,7 @@ enum ErrorFaults: FaultClass {
           return "\(variant.name) was reported as \(kind): \(lastWords)"
         }
       case "state":
-        // Of a group, those that came first may be there.
+        // Of a group, the first writes may be durable.
         let end = context.workload.lastUnderWay(after: acknowledged)
         guard context.states[max(0, acknowledged)...end].contains(String(parts[1])) else {
           return "after the error of commit \(number), the content is not that of a commit that was under way"

@@ -2,9 +2,10 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-/// What can be learned of a store that may be damaged: what `check` says, what can be read, and what is cloned.
+/// The results of examining a store that may be corrupted: the issues found by `check`, the readable data, and the
+/// clones.
 struct Examination: Codable, Sendable {
-  /// How something ended: a number for what was found, or the error.
+  /// The outcome of a step: a digest of the result, or the error.
   enum Outcome: Codable, Sendable, Equatable {
     case found(String)
     case failed(kind: String, object: String?, message: String)
@@ -21,38 +22,38 @@ struct Examination: Codable, Sendable {
     let message: String
   }
 
-  /// What `check` found, with all bytes read; or why it could not look.
+  /// The issues found by `check` with all data read, and whether it completed.
   var damages: [Damaged] = []
   var checking: Outcome = .found("")
-  /// Everything that the store holds and its snapshots show.
+  /// A digest of all objects and snapshots.
   var reading: Outcome?
-  /// The same for each object by itself, by its name: those that can be read.
+  /// Digests of the readable objects, by their names.
   var objects: [String: String] = [:]
-  /// What each object has besides its links, and the serials of those that it is linked to; of what was salvaged, where there was
-  /// a salvage.
+  /// Digests of the attributes of each object, and the serials of its related objects. After a salvage, they describe
+  /// the salvaged store.
   var values: [String: String] = [:]
   var neighbors: [String: Set<UInt64>] = [:]
-  /// What is found by each value of each index.
+  /// A digest of the objects found through each index.
   var fetching: Outcome?
-  /// A clone of each project within the store, its large values copied; by the project's name.
+  /// Clones of each project within the store with copied blobs, by the project's name.
   var clones: [String: Outcome] = [:]
   /// All projects cloned into another store.
   var cloneInto: Outcome?
 
-  /// How a restoration of the file ended, and the objects of what was made.
+  /// The outcome of restoring the file, and the objects of the restored store.
   var restoring: Outcome?
   var restored: [String: String]?
-  /// How a salvage ended, the objects of what was made, and what it says is lost.
+  /// The outcome of salvaging, the objects of the salvaged store, and the reported losses.
   var salvaging: Outcome?
   var salvaged: [String: String]?
   var losses: [String] = []
-  /// Whether it says of pages that they may have what is older: whose, it cannot know.
+  /// Whether the salvage reports pages that may hold outdated data of unknown objects.
   var hasDoubtfulPages = false
   var lossKinds: Set<String> = []
-  /// Objects that the salvage says are lost, those included whose names it cannot know.
+  /// The number of objects reported as lost, including those with unknown names.
   var lostCount = 0
 
-  /// What an error says that is none of the library's; nil where all are.
+  /// The message of an error that is not a library error; nil if all are.
   var untypedError: String? {
     let outcomes =
       [checking, reading, fetching, cloneInto, restoring, salvaging].compactMap { $0 } + Array(clones.values)
@@ -61,30 +62,30 @@ struct Examination: Codable, Sendable {
   }
 }
 
-/// Makes an ``Examination``. It runs in a process of its own, because a store that is damaged badly enough may take it down.
+/// Creates an ``Examination`` in a process of its own, because a badly corrupted store may crash the process.
 struct Examiner {
-  /// How a store is looked at.
+  /// The ways of examining a store.
   enum Manner: String {
-    /// Checked, then opened as any store.
+    /// Checked, then opened with default options.
     case opened
-    /// Checked, opened as who does not trust it should, restored and salvaged.
+    /// Checked, opened with page verification, restored and salvaged.
     case verified
-    /// Salvaged as a process left it that was killed, and checked and opened then.
+    /// Salvaged in the state in which a killed process left it, then checked and opened.
     case left
   }
 
-  /// The directory that the store's is in; clones go beside it.
+  /// The directory that contains the store's directory; clones are created beside it.
   let root: String
-  /// Called before each step, which may hang: arms a clock that ends the process.
+  /// Called before each step that may hang: sets an alarm that ends the process.
   var beforeStep: () -> Void = {}
 
   private var path: String { root + "/store" }
   private var otherPath: String { root + "/other" }
 
-  /// Clones are made of so many projects at most.
+  /// The maximum number of projects to clone.
   private static let projectLimit = 3
 
-  /// Checks the file without opening it, then opens it, reads everything, and clones all that can be cloned.
+  /// Checks the file without opening it, then opens it, reads everything, and clones projects.
   func examine() -> Examination {
     var examination = Examination()
     var projects: [ObjectID] = []
@@ -120,8 +121,8 @@ struct Examiner {
     }
   }
 
-  /// Checks the file, and does with it all that is made for files that nobody trusts. Where there is nothing to find, it is opened as
-  /// any other, too.
+  /// Checks the file, and performs the operations that are safe on untrusted files. If the check finds nothing, also
+  /// opens the file with default options.
   func examineUntrusted() -> Examination {
     var examination = Examination()
     check(&examination)
@@ -142,7 +143,7 @@ struct Examiner {
     return examination
   }
 
-  /// A salvage changes nothing of the store, and does not write a commit log back.
+  /// Salvages first, which changes nothing in the store and does not recover the write-ahead log.
   func examineLeft() -> Examination {
     var examination = Examination()
     salvage(&examination)
@@ -178,7 +179,7 @@ struct Examiner {
     }
   }
 
-  /// The objects of a store that has to be sound.
+  /// Returns the objects of a store that must be intact.
   private func soundObjects(at path: String, _ look: (ObjectStore) -> Void = { _ in }) throws -> [String: String] {
     beforeStep()
     let store = try ObjectStore.open(at: path)
@@ -189,7 +190,7 @@ struct Examiner {
     return Self.objects(of: store)
   }
 
-  /// Clones each project in a copy of the store that nothing else was cloned in: a clone shares, and so changes others.
+  /// Clones each project in a fresh copy of the store, because a clone changes the objects that it shares.
   private func clone(_ projects: some Sequence<ObjectID>, _ examination: inout Examination) {
     var options = CloneOptions()
     options.blobs = .copy
@@ -212,7 +213,7 @@ struct Examiner {
     options.blobs = .copy
     beforeStep()
     examination.cloneInto = Self.outcome {
-      // What the projects share, and do not take along, is left out there.
+      // Shared objects that a clone does not include are omitted in the other store.
       options.outsideObjects = .leaveEmpty
       let other = try ObjectStore.create(at: otherPath, model: store.model)
       defer { other.close() }
@@ -224,7 +225,7 @@ struct Examiner {
     }
   }
 
-  /// A number for each object that can be read, by its name.
+  /// Digests of the readable objects, by their names.
   static func objects(of store: ObjectStore) -> [String: String] {
     var objects: [String: String] = [:]
     for entity in store.model.entities where !entity.isAbstract {
@@ -252,9 +253,9 @@ struct Examiner {
     }
   }
 
-  /// So many serials behind one that cannot be read are tried one by one.
+  /// The number of serials after an unreadable object that are tried one by one.
   private static let triedSerials: UInt64 = 300
-  /// Where none could be read, so many codes of entities.
+  /// The number of entity codes that are tried if no object could be read.
   private static let triedCodes: UInt16 = 16
 
   private static func readableIDs(of entity: String, _ store: ObjectStore) -> [ObjectID] {
@@ -267,7 +268,7 @@ struct Examiner {
         }
       }
     } catch {
-      // A walk ends where it meets damage. What lies behind can be read nevertheless.
+      // A scan ends at the first corruption. Later objects may still be readable, so they are read by id.
       let (first, codes) = ids.last.map { ($0.serial + 1, [$0.rootCode]) } ?? (1, Array(1...triedCodes))
       guard first < ObjectID.maximumSerial - triedSerials else { return ids }
       for code in codes {
@@ -294,10 +295,10 @@ struct Examiner {
 }
 
 extension Examiner {
-  /// A step that takes longer hangs. Cloning of long lists takes its time in a debug build.
+  /// The time limit of a step. Cloning long lists is slow in a debug build.
   private static func secondsPerStep(_ manner: Manner) -> UInt32 { manner == .opened ? 30 : 5 }
 
-  /// Answers a line of JSON, an ``Examination``, for each line `MANNER ROOT` on standard input, until there are no more.
+  /// Answers each line `MANNER ROOT` on standard input with an ``Examination`` as a line of JSON.
   static func serve() {
     while let line = readLine() {
       let parts = line.split(separator: " ", maxSplits: 1)

@@ -1,41 +1,41 @@
 import Foundation
 
-/// A kind of fault: one file each, named after it. `Campaign.classes` lists them.
+/// A class of faults, one file each. `Campaign.classes` lists them.
 protocol FaultClass {
-  /// Its name for `--class`.
+  /// The name for `--class`.
   static var name: String { get }
-  /// The number that `FailureModel.md` has for what its rows show.
+  /// The number of the corresponding guarantee in `FailureModel.md`.
   static var number: String { get }
-  /// Its trials, in groups: one row of the table each.
+  /// The trials in groups, one row of the table each.
   static func groups(_ campaign: Campaign) throws -> [TrialGroup]
 }
 
-/// Trials that are one row of the table.
+/// The trials of one row of the table.
 struct TrialGroup: Sendable {
-  /// What the row calls the fault.
+  /// The name of the fault in the row.
   let title: String
-  /// Where it is not that of its class.
+  /// The number of the guarantee, if it differs from that of the class.
   var number: String?
   let trials: [Trial]
-  /// Why there are none, or fewer than one would expect.
+  /// The reason for a missing or reduced set of trials.
   var note: String?
-  /// Decides on all trials together, where one alone says nothing: nil, or what is wrong.
+  /// Evaluates all trials together, if a single one is not conclusive: returns nil or an explanation.
   var verdict: (@Sendable (_ failures: Int, _ trials: Int) -> String?)?
 }
 
-/// One fault, and what has to hold after it.
+/// One fault, and the verification after it.
 struct Trial: Sendable {
-  /// Its name within its class, for `--trial`; the same on every run with the same seed.
+  /// The name within the class, for `--trial`; the same on every run with the same seed.
   let id: String
-  /// Nil when everything held, else what did not.
+  /// Returns nil if all requirements held, otherwise an explanation.
   let run: @Sendable (Lane) throws -> String?
 }
 
-/// What one thread of the campaign has to itself.
+/// The resources of one thread of the campaign.
 final class Lane {
-  /// Where its trials take place.
+  /// The directory for the files of the trials.
   let directory: String
-  /// By their workloads' directories.
+  /// Verifiers by the directories of their workloads.
   private var servers: [String: VerifyServer] = [:]
   private var examiner: AnsweringProcess?
 
@@ -43,14 +43,14 @@ final class Lane {
     self.directory = directory
   }
 
-  /// The directory that a trial's store is made in.
+  /// The directory that contains a trial's store.
   var root: String { directory + "/root" }
 
-  /// Verifies a store that a trial left.
+  /// Verifies the store that a trial left.
   ///
   /// - Parameters:
-  ///   - acknowledged: the last commit that was, −1 when not even the creation was.
-  ///   - copied: the copies whose making was acknowledged, by their names.
+  ///   - acknowledged: the last acknowledged commit, −1 if not even the creation was acknowledged.
+  ///   - copied: the names of the acknowledged copies.
   func verify(_ context: TrialContext, root: String, acknowledged: Int, copied: [String] = []) throws -> String? {
     let server = servers[context.directory] ?? VerifyServer(context, errors: directory + "/verify.err")
     servers[context.directory] = server
@@ -67,9 +67,9 @@ final class Lane {
     case ended(ChildProcess.Ending)
   }
 
-  /// Examines a store that a trial has damaged, and changes it.
+  /// Examines a store that a trial has corrupted; the examination may change it.
   ///
-  /// - Parameter faults: the shim's variables, without their prefix, for what happens to its files meanwhile.
+  /// - Parameter faults: the shim's variables, without their prefix, for faults during the examination.
   func examine(
     _ context: TrialContext, root: String, _ manner: Examiner.Manner, faults: [String: String] = [:]
   ) throws -> ExaminationResult {

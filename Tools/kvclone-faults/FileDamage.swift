@@ -1,6 +1,6 @@
 import Foundation
 
-/// Ways to spoil a data file, or to hand over something that is none.
+/// Ways to corrupt a data file, or to replace it with a file that is not a store.
 enum FileDamage: String, CaseIterable, Sendable {
   case truncated, cutAtPage, metaBit, metaField, headerByte, headerField, nodeField, circle, bit, zeroPage, swappedPages
   case copiedPage, garbage, several, foreign
@@ -25,12 +25,12 @@ enum FileDamage: String, CaseIterable, Sendable {
     }
   }
 
-  /// Whether it leaves alone all that leads to the objects' model: without, there is nothing to salvage.
+  /// Whether the catalog stays intact; without it nothing can be salvaged.
   var keepsCatalog: Bool { self == .metaBit || self == .metaField }
 
-  /// - Returns: the whole file, which is never as it was.
+  /// - Returns: the complete file, which always differs from the original.
   func applied(to map: StoreFileMap, _ random: inout SeededGenerator) -> [UInt8] {
-    // Some changes write what is there.
+    // Some changes write the bytes that are already there.
     while true {
       let bytes = attempted(on: map, &random)
       if bytes != map.bytes { return bytes }
@@ -42,7 +42,7 @@ enum FileDamage: String, CaseIterable, Sendable {
     switch self {
     case .foreign: return Self.foreign(map, &random)
     case .several:
-      // Those that keep the file's length can come one after the other.
+      // Kinds that keep the length of the file can be combined.
       let kinds: [FileDamage] = [.headerByte, .headerField, .nodeField, .circle, .bit, .zeroPage, .garbage]
       for _ in 0..<2 + random.below(20) { random.element(kinds)?.change(&bytes, map, &random) }
     default: change(&bytes, map, &random)
@@ -67,7 +67,7 @@ enum FileDamage: String, CaseIterable, Sendable {
       Self.put(&bytes, at: other * size + (random.element([0, 8, 10, 12, 14]) ?? 0), width: 2, map, &random)
     case .nodeField:
       guard let node = Self.node(of: page, map, &random) else { return }
-      // Length or page, flags, length of the key, key; and the number of the page that has the value.
+      // Fields of a node: size or page number, flags, key size, key; after the key, the number of the overflow page.
       let keyEnd = 8 + map.word16(node + 6)
       Self.put(
         &bytes, at: node + (random.element([0, 4, 6, 8, keyEnd]) ?? 0), width: random.chance(50) ? 2 : 4, map, &random)
@@ -84,7 +84,7 @@ enum FileDamage: String, CaseIterable, Sendable {
       for offset in 0..<size {
         let byte = bytes[page * size + offset]
         if self == .swappedPages { bytes[page * size + offset] = bytes[other * size + offset] }
-        // A copy keeps its number: it looks like the page of its place.
+        // The copy keeps its page number, so it looks like the page expected at its position.
         if self == .swappedPages || offset >= 8 { bytes[other * size + offset] = byte }
       }
     case .garbage:
@@ -100,14 +100,14 @@ enum FileDamage: String, CaseIterable, Sendable {
     bytes[offset] ^= 1 << UInt8(random.below(8))
   }
 
-  /// Where an entry of a page begins.
+  /// The offset of a random entry of a page.
   private static func node(of page: Int, _ map: StoreFileMap, _ random: inout SeededGenerator) -> Int? {
     let base = page * StoreFileMap.pageSize
     let count = (map.word16(base + 12) - 16) / 2
     return count < 1 ? nil : base + map.word16(base + 16 + 2 * random.below(count))
   }
 
-  /// Numbers that a reader counts, adds or goes to, and should not believe.
+  /// Writes a number that a reader might use as a count, a summand or an offset without validation.
   private static func put(
     _ bytes: inout [UInt8], at offset: Int, width: Int, _ map: StoreFileMap, _ random: inout SeededGenerator
   ) {
@@ -131,7 +131,7 @@ enum FileDamage: String, CaseIterable, Sendable {
     case 3: return Array("SQLite format 3\0".utf8) + [UInt8](Workload.bytes(8 * size, &random))
     case 4: return Array(map.bytes.prefix(2 * size)) + [UInt8](Workload.bytes(random.below(20 * size), &random))
     case 5: return Array(map.bytes.prefix(2 * size)) + [UInt8](repeating: 0, count: map.bytes.count - 2 * size)
-    // The right pages, a few of them moved on by some bytes.
+    // Valid pages, some of them shifted by some bytes.
     default:
       let at = random.below(map.bytes.count)
       return Array(map.bytes[..<at]) + [UInt8](Workload.bytes(1 + random.below(100), &random)) + Array(map.bytes[at...])

@@ -1,17 +1,17 @@
-/// One bit of what the store has written is another one, as a disk or a memory may leave it.
+/// One bit of the store's data is flipped, as a failing disk or memory may do.
 ///
-/// What has to hold: no process ends by it; `check` finds it, and names the object; who reads everything gets an error, and
-/// never other data; all other objects can be read; a clone either fails or is what it would have been.
+/// Requirements: no process crashes; `check` finds the corruption and names the object; reading all data fails with an
+/// error and never returns wrong data; all other objects are readable; a clone either fails or is correct.
 enum FlippedBitFaults: FaultClass {
   static let name = "flipped-bit"
   static let number = "G9"
 
-  /// What is damaged, one row of the table each.
+  /// The corrupted kind of data, one row of the table each.
   private struct Kind: Sendable {
     let title: String
     let count: Int
     var shape = DamageSubject.Shape.everything
-    /// Whether a reader of all objects, snapshots and indexes meets every byte of an entry.
+    /// Whether reading all objects, snapshots and indexes reads every byte of an entry.
     var isRead: @Sendable (StoreFileMap, StoreFileMap.Entry) -> Bool = { _, _ in true }
     var isOfKeys = false
     var isOfIndexes = false
@@ -23,7 +23,7 @@ enum FlippedBitFaults: FaultClass {
     Kind(title: "a list", count: 250) { $1.table == "links" },
     Kind(
       title: "a long list, its member index or directory", count: 100, shape: .longLists,
-      // The last part of the key but for the position: 0 for members, others for what leads to them.
+      // The last part of the key before the position: 0 for chunks of members, others for the index and the directory.
       isRead: { $0.bytes[$1.key.lowerBound + 10] == 0 }, isOne: { $1.table == "links" }),
     Kind(title: "a blob", count: 200) { $1.table == "blobs" },
     Kind(title: "a blob's metadata", count: 100) { $1.table == "blobinfo" },
@@ -36,7 +36,7 @@ enum FlippedBitFaults: FaultClass {
     },
     Kind(title: "a key", count: 300, isRead: { _, _ in false }, isOfKeys: true) { _, _ in true },
   ]
-  /// Of each kind.
+  /// The number of trials of each kind in quick mode.
   private static let quickCount = 6
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
@@ -67,7 +67,7 @@ enum FlippedBitFaults: FaultClass {
     }
   }
 
-  /// What is wrong with how a file is taken of which an entry is damaged.
+  /// Returns an explanation if a file with a corrupted entry is handled wrongly.
   private static func complaint(
     ofFlipped entry: StoreFileMap.Entry, _ bytes: [UInt8], _ subject: DamageSubject, _ lane: Lane, _ kind: Kind
   ) throws -> String? {
@@ -75,21 +75,21 @@ enum FlippedBitFaults: FaultClass {
     switch try lane.examine(subject.context, root: lane.root, .opened) {
     case .ended(let ending): return "the process that examined the store ended: \(ending)"
     case .examined(let found):
-      // A key that is another one may name another object.
+      // A corrupted key may name another object.
       let names = subject.names(of: entry, in: subject.map.bytes) + subject.names(of: entry, in: bytes)
       let isRead = kind.isRead(subject.map, entry)
-      // A list's head tells how many members there have to be.
+      // The head of a list has the number of members, so a missing chunk is detected.
       let mayMiss = kind.isOfKeys && entry.table != "links"
       return complaint(found, subject.sound, names, kind, isRead: isRead, mayMiss: mayMiss)
     }
   }
 
-  /// Whether an entry is of a kind whose damage a reader of everything meets.
+  /// Whether reading all data detects corruption in an entry.
   static func isRead(_ entry: StoreFileMap.Entry, _ map: StoreFileMap) -> Bool {
     kind(of: entry, map)?.isRead(map, entry) == true
   }
 
-  /// The same of an entry of the store that has everything, as of one of a row of its own.
+  /// The same for an entry of the store with everything, as in a row of its own.
   static func complaint(
     ofFlipped entry: StoreFileMap.Entry, _ bytes: [UInt8], _ subject: DamageSubject, _ lane: Lane
   ) throws -> String? {
@@ -102,7 +102,7 @@ enum FlippedBitFaults: FaultClass {
   }
 
   /// - Parameters:
-  ///   - names: how the names of the objects end that are damaged.
+  ///   - names: the suffixes of the names of the corrupted objects.
   ///   - mayMiss: whether a reader may miss the entry without an error.
   private static func complaint(
     _ found: Examination, _ sound: Examination, _ names: [String], _ kind: Kind, isRead: Bool, mayMiss: Bool
@@ -110,13 +110,13 @@ enum FlippedBitFaults: FaultClass {
     guard case .found = found.checking else { return "check did not finish: \(found.checking)" }
     guard let damage = found.damages.first else { return "check found no corruption" }
     func isNamed(_ object: String?) -> Bool { names.contains { object?.hasSuffix($0) == true } }
-    // With another key, a page is out of order, and all that it had is lost with it.
+    // A corrupted key breaks the order of its page, and then all entries of the page are lost.
     let isPageLost = kind.isOfKeys && damage.kind == "page"
     if !names.isEmpty, !isPageLost, !found.damages.contains(where: { isNamed($0.object) }) {
       return "check named \(damage.object ?? "no object") instead of \(names[0]): \(damage.kind), \(damage.message)"
     }
     if let message = found.untypedError { return "untyped error: \(message)" }
-    // An index is read by who looks for a value; all else by who reads the objects.
+    // Fetches by value read indexes; object reads read everything else.
     if isRead, (kind.isOfIndexes ? found.fetching : found.reading)?.digest != nil {
       return "reading all data raised no error"
     }
@@ -129,10 +129,10 @@ enum FlippedBitFaults: FaultClass {
     return otherData(found, sound, mayMiss: mayMiss)
   }
 
-  /// What was read that is not what was stored.
+  /// Returns an explanation if wrong data was read without an error.
   ///
-  /// - Parameter mayMiss: an entry whose key is another one is not found where it should be, and nobody who looks for one entry
-  ///   can know that there was one. So of indexes and saved states, check alone tells; but no clone is made of it.
+  /// - Parameter mayMiss: an entry with a corrupted key is missing at its position, and a lookup cannot know that it
+  ///   existed. For indexes and preimages only `check` finds it; a clone must not be affected.
   private static func otherData(_ found: Examination, _ sound: Examination, mayMiss: Bool) -> String? {
     func differs(_ found: Examination.Outcome?, _ sound: Examination.Outcome?) -> Bool {
       found?.digest != nil && found?.digest != sound?.digest

@@ -1,16 +1,16 @@
 import Foundation
 
-/// A disk that is really full, of several kinds and sizes. It takes a superuser to mount one, in a mount namespace of its
-/// own that goes with the process.
+/// Disks without free space, on several file systems and of several sizes. Mounting them requires root and uses a mount
+/// namespace that ends with the process.
 enum FullDiskFaults: FaultClass {
   static let name = "full-disk"
   static let number = "G6"
 
-  /// A file system, and how one of it is made that has little room.
+  /// A file system, and the parameters of a small instance.
   private enum FileSystem: String, CaseIterable {
     case tmpfs, ext4, xfs, btrfs
 
-    /// So many disks of the full form.
+    /// The number of disks in full mode.
     var count: Int {
       switch self {
       case .tmpfs, .ext4: 60
@@ -18,7 +18,7 @@ enum FullDiskFaults: FaultClass {
       }
     }
 
-    /// The least that its tools make one of, where that is more than there shall be room; the rest is filled by another file.
+    /// The minimum size of the file system, if it exceeds the wanted free space; another file fills the rest.
     var kibibytes: Int? {
       switch self {
       case .tmpfs, .ext4: nil
@@ -33,13 +33,13 @@ enum FullDiskFaults: FaultClass {
     let kibibytes: Int
 
     var id: String { "\(system.rawValue)-\(kibibytes)k" }
-    /// What says of itself that it is too small for a store may be so.
+    /// The accepted output: only a small disk may be too small for a store.
     var maySay: String { kibibytes < leastOfStores ? "too small for a store" : "full after" }
   }
 
-  /// With so much room, there is a store on every kind of disk.
+  /// The size from which every file system has space for a store.
   private static let leastOfStores = 3 << 10
-  /// From 64 KiB to about 16 MiB, each larger than the one before by the same factor.
+  /// Sizes from `least` to about 16 MiB in geometric progression.
   private static func sizes(_ count: Int, from least: Int) -> [Int] {
     (0..<count).map { number in
       let factor = pow(Double(16 << 10) / Double(least), Double(number) / Double(max(1, count - 1)))
@@ -47,7 +47,7 @@ enum FullDiskFaults: FaultClass {
     }
   }
 
-  /// Of each kind, in the quick form.
+  /// The sizes in quick mode, by file system.
   private static let quickSizes: [FileSystem: [Int]] = [
     .tmpfs: [64, 1024], .ext4: [4096], .xfs: [3500], .btrfs: [3500],
   ]
@@ -55,7 +55,7 @@ enum FullDiskFaults: FaultClass {
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     let context = try campaign.context()
     return FileSystem.allCases.map { system in
-      // An ext4 has a journal, which takes its room.
+      // The journal of ext4 takes some of the space.
       let all = sizes(system.count, from: system == .ext4 ? 2048 : 64)
       let disks = (campaign.isQuick ? quickSizes[system] ?? [] : all).map { Disk(system: system, kibibytes: $0) }
       let reason = obstacle(system, campaign)
@@ -66,7 +66,7 @@ enum FullDiskFaults: FaultClass {
     }
   }
 
-  /// Why such a disk cannot be had here, or nil.
+  /// The reason why the file system is unavailable, or nil.
   private static func obstacle(_ system: FileSystem, _ campaign: Campaign) -> String? {
     guard getuid() == 0 else { return "only root may mount file systems" }
     let place = campaign.scratch + "/mount-probe"
@@ -84,7 +84,7 @@ enum FullDiskFaults: FaultClass {
       try Scratch.empty(place)
       defer { try? FileManager.default.removeItem(atPath: place + ".img") }
       let root = place + "/root"
-      // Other values for each disk: so that they are full at other moments.
+      // Each disk uses another seed, so that the disks fill up at different moments.
       var workload = context.workload
       workload.seed += UInt64(number)
       let words = [context.executable, "fill", "--root", root] + workload.arguments
@@ -100,7 +100,7 @@ enum FullDiskFaults: FaultClass {
     }
   }
 
-  /// Mounts a disk at a place that is there.
+  /// A script that mounts a disk at an existing path.
   private static func mountScript(_ disk: Disk, _ place: String) -> String {
     let system = disk.system
     if system == .tmpfs { return "mount -t tmpfs -o size=\(disk.kibibytes)k none \(place)\n" }
@@ -113,7 +113,7 @@ enum FullDiskFaults: FaultClass {
 
       """
     if system.kibibytes == nil { return script }
-    // What is allocated and never written takes no room of the image's own.
+    // Blocks that are allocated but never written take no space in the image file.
     return script + """
       room=$(df -k --output=avail \(place) | tail -n 1)
       fallocate -l $(((room - \(disk.kibibytes)) * 1024)) \(place)/filled
@@ -121,7 +121,7 @@ enum FullDiskFaults: FaultClass {
       """
   }
 
-  /// Runs a script where its mounts are its own.
+  /// Runs a script in its own mount namespace.
   private static func shell(_ script: String, in log: String) throws -> ChildProcess.Ending {
     var environment = ProcessInfo.processInfo.environment
     environment["SWIFT_BACKTRACE"] = "enable=no"

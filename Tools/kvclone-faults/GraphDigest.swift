@@ -1,6 +1,6 @@
 import KVClone
 
-/// A number for an object and what belongs to it, or for the object alone.
+/// A digest of an object and the objects that it owns, or of the object alone.
 struct GraphDigest {
   private var digest = StoreDigest()
   private var numbers: [ObjectID: UInt64] = [:]
@@ -8,10 +8,10 @@ struct GraphDigest {
   private var hasLinks = true
 
   /// - Parameters:
-  ///   - followsOwned: whether the objects that belong to it count too, as a clone takes them along: those of relationships
-  ///     whose inverse is to-one. Then ids do not count, so that all clones of an object have one number. Otherwise links are
-  ///     told by ids.
-  ///   - hasLinks: whether what it is linked to counts.
+  ///   - followsOwned: whether owned objects count, as in a clone: those of relationships with a to-one inverse. Then
+  ///     ids do not count, so that all clones of an object have the same digest. Otherwise relationships are compared
+  ///     by ids.
+  ///   - hasLinks: whether relationships count.
   static func of(
     _ root: ObjectID, _ model: ManagedObjectModel, _ transaction: borrowing ReadTransaction, followsOwned: Bool = true,
     hasLinks: Bool = true
@@ -63,19 +63,19 @@ struct GraphDigest {
   }
 }
 
-/// A number for what is found by the values of indexed attributes, one after the other.
+/// A digest of the objects found by each value of the indexed attributes.
 enum IndexDigest {
-  /// So many values of an attribute are asked for at most.
+  /// The maximum number of values per attribute.
   private static let valueLimit = 100
 
   static func of(_ model: ManagedObjectModel, _ transaction: borrowing ReadTransaction) throws -> String {
     var hash = ContentHash()
     for entity in model.entities where !entity.isAbstract {
-      // Of an index over several values, the first one leads to all entries.
+      // The first element of a composite index reaches all its entries.
       let names =
         entity.uniquenessConstraints.compactMap(\.first) + entity.indexes.compactMap { $0.elements.first?.propertyName }
       for name in names {
-        // In an order that is the same for every reader.
+        // Values in the order of their first objects, so that the digest does not depend on hashing.
         var values: [AttributeValue?] = []
         var known: Set<AttributeValue?> = []
         try transaction.forEachObject(of: entity.name) { object in

@@ -1,18 +1,18 @@
 import Foundation
 
-/// Files that are damaged, cut off, or made by an enemy.
+/// Files that are corrupted, truncated or crafted.
 ///
-/// What has to hold: nothing that is done with such a file ends a process, or takes longer than five seconds; every failure is a
-/// typed error; and what can be read, by whoever opens it with its pages verified, of what was restored and of what was salvaged,
-/// is what was stored. A file that `check` finds sound can be opened as any other, restored and salvaged, and all of it is there.
-/// Where the catalog is whole, something can be salvaged.
+/// Requirements: no operation on the file crashes the process or takes longer than five seconds; every failure is a
+/// typed error; data that is read after opening with page verification, restoring or salvaging equals the stored data.
+/// A file without issues in `check` can be opened with default options, restored and salvaged without loss. If the
+/// catalog is intact, some data can be salvaged.
 enum HostileFileFaults: FaultClass {
   static let name = "hostile-file"
   static let number = "G8"
 
   private static let count = 385
   private static let quickCount = 2
-  /// Of files beside the data file.
+  /// The number of trials with random bytes in the other files.
   private static let besideCount = 225
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
@@ -41,7 +41,7 @@ enum HostileFileFaults: FaultClass {
     return groups
   }
 
-  /// What a store's directory may have besides, with anything in it.
+  /// Writes random contents into other files of a store's directory.
   private static func writeBeside(_ directory: String, _ random: inout SeededGenerator) throws {
     let names = ["lock.mdb", "writer.lock", "stagers.lock", "commit.log"]
     let always = random.element(names)
@@ -69,7 +69,7 @@ enum HostileFileFaults: FaultClass {
     }
   }
 
-  /// - Parameter keepsCatalog: whether something has to be salvaged.
+  /// - Parameter keepsCatalog: whether the salvage must succeed.
   static func complaint(_ found: Examination, _ sound: Examination, keepsCatalog: Bool) -> String? {
     let isSound = found.checking.digest != nil && found.damages.isEmpty
     if isSound, found.reading?.digest != sound.reading?.digest {
@@ -83,7 +83,7 @@ enum HostileFileFaults: FaultClass {
     return complaint(struckOnce: found, sound)
   }
 
-  /// What holds where some of what was done with the file succeeded, and some did not.
+  /// The requirements that hold if only some of the operations on the file succeeded.
   static func complaint(struckOnce found: Examination, _ sound: Examination) -> String? {
     if let message = found.untypedError { return "untyped error: \(message)" }
     if let name = found.objects.first(where: { sound.objects[$0.key] != $0.value })?.key {
@@ -97,13 +97,13 @@ enum HostileFileFaults: FaultClass {
 
   private static func complaint(salvage found: Examination, _ sound: Examination) -> String? {
     guard let salvaged = found.salvaged else { return nil }
-    // An older state may be all that there is, and is said to be one.
+    // The only intact state may be an older one, which the salvage reports.
     if found.lossKinds.contains("state") || found.hasDoubtfulPages { return nil }
     func isNamed(_ object: String) -> Bool {
       let serial = object.drop { $0 != "/" }
       return found.losses.contains { $0.hasSuffix(serial) }
     }
-    // A link is two objects', and one of them is named.
+    // A link connects two objects, and the salvage may name either.
     func differsByNamed(_ name: String) -> Bool {
       let others = (found.neighbors[name] ?? []).symmetricDifference(sound.neighbors[name] ?? [])
       return found.values[name] == sound.values[name] && !others.isEmpty && others.allSatisfy { isNamed("/\($0)") }
@@ -111,7 +111,7 @@ enum HostileFileFaults: FaultClass {
     for (name, digest) in salvaged where sound.objects[name] != digest && !isNamed(name) && !differsByNamed(name) {
       return "\(name) was salvaged as a different object without being reported: \(found.lossKinds.sorted())"
     }
-    // Of those that a lost page had, it may know the number alone.
+    // For the objects of a lost page, the salvage may know only their number.
     let isUnknown = ["objects", "metadata"].contains { found.lossKinds.contains($0) }
     let missing = sound.objects.keys.count { salvaged[$0] == nil }
     if missing > found.lostCount, !isUnknown {

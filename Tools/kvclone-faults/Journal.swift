@@ -5,7 +5,7 @@ struct Journal: Sendable {
   enum Entry: Sendable {
     case write(file: UInt64, offset: Int, bytes: Range<Int>, isDurable: Bool)
     case sync(file: UInt64)
-    /// A sync that failed, after which nothing that was written before is sure ever to arrive.
+    /// A failed sync. Writes before it may never become durable.
     case lostSync(file: UInt64)
     case truncate(file: UInt64, length: Int)
     case newFile(file: UInt64, path: String)
@@ -14,12 +14,12 @@ struct Journal: Sendable {
     case unlink(path: String)
     case syncDirectory(inode: UInt64)
     case acknowledge(line: String)
-    /// Dirty pages were written ahead of their commit.
+    /// Dirty pages were spilled before their commit.
     case spill
   }
 
   let entries: [Entry]
-  /// The file; `bytes` of entries are ranges of it.
+  /// The journal file; `bytes` of entries are ranges of it.
   let data: Data
 
   private static let headLength = 32
@@ -29,7 +29,7 @@ struct Journal: Sendable {
     entries = try data.withUnsafeBytes { try Journal.parse($0) }
   }
 
-  /// Where the power can go between a spill and the acknowledgement of its commit: how many entries are before it.
+  /// The possible ends of the journal between a spill and the acknowledgement of its commit, as numbers of entries.
   var endsAfterSpills: [Int] {
     var ends: [Int] = []
     var hasSpilled = false
@@ -44,7 +44,7 @@ struct Journal: Sendable {
     return ends
   }
 
-  /// Where the power can go as soon as the store, or a copy of it, has its name: how many entries are before it.
+  /// The ends of the journal right after the acknowledgement of the store or a copy, as numbers of entries.
   var endsAfterNaming: [Int] {
     entries.indices.filter { index in
       guard case .acknowledge(let line) = entries[index] else { return false }
@@ -52,8 +52,7 @@ struct Journal: Sendable {
     }.map { $0 + 1 }
   }
 
-  /// Where the power can go while these commits are under way, or when they are acknowledged: how many entries are before
-  /// it.
+  /// The possible ends of the journal during these commits or at their acknowledgements, as numbers of entries.
   func ends(during commits: ClosedRange<Int>) -> [Int] {
     let numbers = commits.lowerBound - 1...commits.upperBound
     let acknowledgements = entries.indices.filter { index in
@@ -64,7 +63,7 @@ struct Journal: Sendable {
     return Array(first + 1...last + 1)
   }
 
-  /// Where the power can go while a copy is made, or when one was: how many entries are before it.
+  /// The possible ends of the journal during the first copy and later, as numbers of entries.
   var endsAmongCopies: [Int] {
     let first = entries.firstIndex { entry in
       if case .acknowledge(let line) = entry { return line.hasPrefix("copying ") }

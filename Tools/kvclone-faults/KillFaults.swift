@@ -1,9 +1,9 @@
-/// The process is killed before each single I/O call in turn.
+/// Kills the process before each I/O call in turn.
 enum KillFaults: FaultClass {
   static let name = "kill"
   static let number = "G2"
 
-  /// What a commit is counted with, one row of the table each.
+  /// The phases of the workload, one row of the table each.
   private enum Phase: String, CaseIterable {
     case create = "create", write = "write", clone = "clone", delete = "delete"
     case savepoints = "savepoints", groups = "group commits"
@@ -26,7 +26,7 @@ enum KillFaults: FaultClass {
     }
   }
 
-  /// In the quick form, one call of so many: there are many of some kinds.
+  /// The sampling interval of a phase in quick mode; some phases have many calls.
   private static func quickPart(_ phase: Phase) -> Int {
     switch phase {
     case .clone: 1
@@ -41,12 +41,12 @@ enum KillFaults: FaultClass {
     let context = try campaign.context()
     let groups = groups(campaign, context)
     if campaign.isQuick || context.workload.usesCommitLog { return groups }
-    // With a log, a commit makes other calls, and the file itself is written at other times.
+    // With a write-ahead log, a commit makes other calls, and the data file is written at other times.
     return try groups
       + self.groups(campaign, campaign.context(withLog: true), suffix: ", with a write-ahead log", prefix: "log-")
   }
 
-  /// - Parameter prefix: what the trials' ids begin with.
+  /// - Parameter prefix: a prefix for the ids of the trials.
   private static func groups(
     _ campaign: Campaign, _ context: TrialContext, suffix: String = "", prefix: String = ""
   ) -> [TrialGroup] {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// What a process is at that does not answer: whether it works, waits for another one, or for the machine.
+/// The state of a process that does not answer: working, waiting for another process, or waiting for the machine.
 enum LateProcess {
-  /// Of all threads: state, processor seconds, and what they wait for in the kernel, as `/proc` has it.
+  /// The state, processor seconds, and kernel wait channel of all threads, from `/proc`.
   static func description(of id: pid_t) -> String {
     let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/task")) ?? []
     return threads.sorted().map { thread in
@@ -11,8 +11,8 @@ enum LateProcess {
     }.joined(separator: "; ")
   }
 
-  /// Whether a thread waits for a disk or for memory, which no signal ends, and goes on waiting: one that reads and writes without end does
-  /// so now and then, too, but works in between.
+  /// Whether a thread stays in uninterruptible sleep for disk or memory. A thread with heavy I/O is in this state at
+  /// times, too, but uses processor time between samples.
   static func waitsForMachine(_ id: pid_t) -> Bool {
     var waiting = waitingThreads(id)
     for _ in 1..<samples where !waiting.isEmpty {
@@ -23,10 +23,10 @@ enum LateProcess {
     return !waiting.isEmpty
   }
 
-  /// So many looks show that it does nothing else, a quarter of a second apart.
+  /// The number and interval of samples that show continuous waiting.
   private static let (samples, interval): (Int, UInt32) = (9, 250_000)
 
-  /// Threads that wait so, and the processor time that each has had.
+  /// Threads in uninterruptible sleep, with the processor time of each.
   private static func waitingThreads(_ id: pid_t) -> [String: [Substring]] {
     let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/task")) ?? []
     return threads.reduce(into: [:]) { waiting, thread in
@@ -42,7 +42,7 @@ enum LateProcess {
     return "state \(fields[0]), \(Double(ticks) / Double(sysconf(Int32(_SC_CLK_TCK)))) s of processor time"
   }
 
-  /// Of `stat`, those behind the program's name, which may have blanks.
+  /// The fields of `stat` after the program's name, which may contain spaces.
   private static func fields(_ place: String) -> [Substring] {
     let text = line(place + "/stat")
     return (text.lastIndex(of: ")").map { text[text.index(after: $0)...] } ?? "").split(separator: " ")

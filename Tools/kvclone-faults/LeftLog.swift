@@ -1,30 +1,30 @@
 import Foundation
 
-/// A store whose process was killed while its commit log was in use. The log has commits that the next opening has to write back, so of
-/// what cannot be read of it, nobody may think that it is not there.
+/// The store of a process that was killed with a write-ahead log in use. The next opening must recover commits from the
+/// log, so it must not treat an unreadable part of the log as its end.
 final class LeftLog: Sendable {
   private let context: TrialContext
   private let data: [UInt8]
   private let log: [UInt8]
-  /// What is there once the log is written back.
+  /// The examination after the recovery of the log.
   private let sound: Examination
-  /// The page of the log that the last record begins with.
+  /// The first page of the last record in the log.
   let lastRecord: Int
-  /// At least as many calls read while the log is written back: each record twice, and each time in two parts.
+  /// A lower bound for the number of reads during recovery: two passes with two reads per record.
   let readCount: Int
 
-  /// The pages of the log that are read: the heads and the records, and one that says that there are no more.
+  /// The pages of the log that recovery reads: the heads, the records, and the page after the last record.
   let pages: [Int]
 
   private static let recordMagic = Array("KVCREC01".utf8)
   private static let (pageSize, firstRecord) = (StoreFileMap.pageSize, 2)
-  /// It is needed only where the first one was torn.
+  /// The copy of the head is needed only if the first one is torn.
   private static let copyOfHead = 1
 
   init(_ campaign: Campaign) throws {
     context = try campaign.context(withLog: true)
     let root = context.directory + "/left"
-    // Late, and where the log has some records.
+    // Searches from the last sync backwards, for a log with several records.
     var found: (data: [UInt8], log: [UInt8], records: [Int])?
     for call in context.calls.indices.reversed() {
       guard context.calls[call].operation == "sync" else { continue }
@@ -34,7 +34,7 @@ final class LeftLog: Sendable {
       let records = Self.records(log)
       guard log.count > 40, log[40] == 1, records.count >= 3 else { continue }
       let data = try Self.bytes(root + "/store/data.mdb")
-      // A commit that the log has not yet would be undone.
+      // Requires that the newest commit is in the log, because recovery would undo a commit that is not.
       guard Self.newestCommit(data) == Self.word(log, records[records.count - 1] * Self.pageSize + 24) else { continue }
       found = (data, log, records)
       break
@@ -51,7 +51,8 @@ final class LeftLog: Sendable {
     else { throw Finding("the store of a killed process is not intact: \(sound)") }
   }
 
-  /// While the page is bad, nothing is returned but what was stored, and a salvage says that it may lack something. Afterwards all is there.
+  /// While the page is unreadable, all returned data is correct, and a salvage reports a possible loss. When the page
+  /// is readable again, all data is there.
   func badPage(_ page: Int) -> Trial {
     Trial(id: "log:\(page)") { [self] lane in
       try trial(lane, .left, faults: ["BAD_FILE": "commit.log", "BAD_PAGE": "\(page)"]) { found in
@@ -81,7 +82,7 @@ final class LeftLog: Sendable {
     }
   }
 
-  /// While it is written back, too: then some pages are, and others are not.
+  /// Fails one read during recovery, when some pages are already written back and others are not.
   func failingRead(_ number: Int) -> Trial {
     Trial(id: "log-examined:\(number)") { [self] lane in
       try trial(lane, .verified, faults: ["FAIL": "\(number):\(EIO)", "OPERATION": "read"]) { found in
@@ -90,7 +91,7 @@ final class LeftLog: Sendable {
     }
   }
 
-  /// Who cannot go on in the middle leaves the file as good as it was: all is there without the log, too.
+  /// A recovery that cannot continue leaves the data file intact: all commits are there without the log, too.
   func readsThatFail(from number: Int) -> Trial {
     Trial(id: "log-stops:\(number)") { [self] lane in
       try Self.write(data, log, to: lane.root)
@@ -114,7 +115,7 @@ final class LeftLog: Sendable {
     return try later(lane)
   }
 
-  /// With a disk that works again.
+  /// Examines the store again after the disk has recovered.
   private func later(_ lane: Lane) throws -> String? {
     for name in ["restored", "salvaged"] { try? FileManager.default.removeItem(atPath: "\(lane.root)/\(name)") }
     let afterwards = try lane.examine(context, root: lane.root, .verified)
@@ -138,7 +139,7 @@ final class LeftLog: Sendable {
     guard isMade else { throw Finding("cannot write \(root)/store/commit.log") }
   }
 
-  /// The pages that records of this use of the log begin with.
+  /// The first pages of the records of the log's current generation.
   private static func records(_ log: [UInt8]) -> [Int] {
     var records: [Int] = []
     var page = firstRecord
@@ -157,7 +158,7 @@ final class LeftLog: Sendable {
     (0..<8).reduce(0) { $0 | Int(bytes[offset + $1]) << (8 * $1) }
   }
 
-  /// How many pages a record takes.
+  /// The number of pages of a record.
   private static func length(_ log: [UInt8], _ page: Int) -> Int {
     let bytes = word(log, page * pageSize + 32)
     return max(1, (bytes + pageSize - 1) / pageSize)

@@ -1,12 +1,12 @@
 import Foundation
 
-/// fdatasync fails and the kernel forgets the pages that it could not write; the process repeats the commit, and later
-/// the power goes.
+/// fdatasync fails, and the kernel drops the dirty pages that it could not write; the process repeats the commit, and a
+/// power loss follows.
 enum LostSyncFaults: FaultClass {
   static let name = "lost-sync"
   static let number = "G5"
 
-  /// So many images in the full form, and so many of each sync in the quick one.
+  /// The number of images in full mode, and of images per sync in quick mode.
   private static let (count, quickCount) = (2000, 4)
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {

@@ -1,16 +1,16 @@
 import Foundation
 import KVCloneLMDB
 
-/// Planted mistakes of a kind: one value of a table is what it was before the last commit, with a checksum that is right. That is what a
-/// writer leaves that forgets a part of what it has to do. Or the value is the right one, and the checksum the one before.
+/// Planted bugs: one value keeps its contents from before the last commit, with a valid checksum, as after a writer
+/// that omits a write. Or the value is current, but has the previous checksum.
 enum LostWrites {
   private typealias Values = [String: [[UInt8]: [UInt8]]]
 
   private struct Mistake: Sendable {
     let title: String
-    /// The tables that it is in.
+    /// Whether the bug applies to a table.
     let isIn: @Sendable (String) -> Bool
-    /// The new payload stays, with the old value's checksum.
+    /// The new payload with the old value's checksum.
     var isOfChecksum = false
 
     func isPossible(_ place: Place) -> Bool {
@@ -20,7 +20,7 @@ enum LostWrites {
       return before.prefix(checksumLength) != after.prefix(checksumLength)
     }
 
-    /// What the mistake leaves at a place; nil: nothing.
+    /// The value that the bug leaves at a place; nil: no entry.
     func remains(of place: Place) -> [UInt8]? {
       guard isOfChecksum, let before = place.before, let after = place.after else { return place.before }
       return Array(before.prefix(checksumLength) + after.dropFirst(checksumLength))
@@ -37,12 +37,12 @@ enum LostWrites {
     Mistake(title: "value written without its checksum", isIn: { _ in true }, isOfChecksum: true),
   ]
 
-  /// The commits of which parts are forgotten: a change, a clone, and one of many objects.
+  /// The commits with omitted writes: changes, a clone, and a commit of many objects.
   private static let kinds: [Workload.Kind] = [.clone, .changes, .spilling]
 
   /// - Parameters:
-  ///   - count: so many trials of each mistake, where there are so many places.
-  ///   - commitCount: so many commits have parts that are forgotten.
+  ///   - count: the maximum number of trials per bug.
+  ///   - commitCount: the number of commits with omitted writes.
   static func groups(_ context: TrialContext, _ count: Int, commits commitCount: Int) throws -> [TrialGroup] {
     let numbers = (2...max(2, context.workload.commitCount)).filter {
       $0 <= context.workload.commitCount && kinds.contains(context.workload.kind($0))
@@ -58,7 +58,7 @@ enum LostWrites {
       }
     }
     return mistakes.enumerated().map { index, mistake in
-      // In an order that is the same on every run.
+      // In a deterministic order.
       var random = SeededGenerator(seed: context.workload.seed, stream: 13_000_000 + UInt64(index))
       let all = places.filter(mistake.isPossible).sorted { $0.order < $1.order }.shuffled(using: &random)
       let trials = all.prefix(count).enumerated().map { number, place in
@@ -80,13 +80,13 @@ enum LostWrites {
     let commit: Int
     let table: String
     let key: [UInt8]
-    /// What it was, and what it became; nil where there was or is none.
+    /// The values before and after the commit; nil: no entry.
     let before: [UInt8]?
     let after: [UInt8]?
 
     var order: String { "\(commit) \(table) \(key.map { String($0, radix: 16) }.joined(separator: "."))" }
 
-    /// - Parameter value: nil: none.
+    /// - Parameter value: the value to store; nil deletes the entry.
     func leave(_ value: [UInt8]?, _ path: String) throws {
       let environment = try LMDBEnvironment.open(at: path)
       defer { environment.close() }
@@ -101,7 +101,7 @@ enum LostWrites {
     }
   }
 
-  /// All values after a commit, by their tables and keys.
+  /// All values after a commit, by tables and keys.
   private static func values(_ context: TrialContext, after commit: Int) throws -> Values {
     let root = context.directory + "/lost-writes"
     try WorkerRun.sound(context, root: root, arguments: ["--commits", "\(commit)"])

@@ -1,7 +1,8 @@
-/// The map has no room: its process may not reserve more, or another process has made the file longer than it.
+/// The memory map is full: the process cannot reserve more address space, or another process has grown the file beyond
+/// the map.
 ///
-/// What has to hold: the map grows, or the error is `mapFull` and the state before is there; a caller's body runs once, and a clone
-/// twice at most; and when the room is there, the same process goes on.
+/// Requirements: the map grows, or the error is `mapFull` and the store is unchanged; a caller's body runs once, and a
+/// clone at most twice; when address space is available, the same process continues.
 enum MapFaults: FaultClass {
   static let name = "map"
   static let number = "G7"
@@ -18,19 +19,19 @@ enum MapFaults: FaultClass {
     try Scene.groups(scenes, campaign, stream: 12_000_000)
   }
 
-  /// What the process may reserve besides what it has, in mebibytes: enough for a map of 64, and not for one of 128. The rest is for the
-  /// process itself.
+  /// The additional address space in mebibytes: enough for a map of 64 and the process itself, but not for a map of
+  /// 128.
   private static let room = 64 + 48
   private static let mapped = 64
 
-  /// A process whose map is small, and cannot grow.
+  /// A process with a small map that cannot grow.
   private static func enterLimited(_ stage: Stage) throws -> Player {
     let process = stage.enter()
     if let reason = try process.expect("room \(room)", "ok") ?? process.expect("open", "ok") { throw Finding(reason) }
     return process
   }
 
-  /// - Returns: how many large values fitted; or what was wrong.
+  /// - Returns: the number of blobs that fitted.
   private static func fill(_ process: Player, _ stage: Stage) throws -> Int {
     for count in 0..<mapped {
       let size = 3 + stage.random.below(6)
@@ -66,7 +67,8 @@ enum MapFaults: FaultClass {
       ?? process.expect("projects", "\(stage.projects + count + clones + 1)")
   }
 
-  /// What met the map's end makes it grow: when there is room, it is done at the second attempt at the latest.
+  /// The operation that failed makes the map grow: with enough address space, the second attempt succeeds at the
+  /// latest.
   private static func grown(_ process: Player, _ line: String) throws -> String? {
     let answer = try process.answer(line)
     return answer == "error mapFull" ? try process.expect(line, "ok") : answer == "ok" ? nil : "\(line) said: \(answer)"
@@ -82,7 +84,7 @@ enum MapFaults: FaultClass {
     {
       return reason
     }
-    // Neither can be done in the map that there is; what was read before is where it was.
+    // Neither operation fits the current map; data that was read before stays readable.
     if isPinned, let reason = try process.expect("read", stage.tags) { return reason }
     if let reason = try process.expect("write", "error mapFull") ?? process.expect("projects", "error mapFull") {
       return reason

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The command line, by the little that this tool needs of one.
+/// A minimal parser of the command line.
 struct Options: Sendable {
   struct Wrong: Error, CustomStringConvertible { let description: String }
 
@@ -12,7 +12,7 @@ struct Options: Sendable {
 
   private(set) var values: [String: String] = [:]
   private(set) var flags: Set<String> = []
-  /// Every `--class`, in the order given.
+  /// All values of `--class`, in the given order.
   private(set) var classes: [String] = []
 
   init(_ arguments: [String]) throws {
@@ -44,12 +44,12 @@ struct Options: Sendable {
 
   var isQuick: Bool { flags.contains("--quick") }
 
-  /// Each commit's content, from 0: a digest a line.
+  /// The digest after each commit, from 0, one per line.
   func states() throws -> [String] {
     try String(contentsOfFile: try text("--states-file"), encoding: .utf8).split(separator: "\n").map(String.init)
   }
 
-  /// The workload that the arguments name.
+  /// The workload that the arguments describe.
   func workload() throws -> Workload {
     Workload(
       seed: UInt64(try number("--seed") ?? 1),

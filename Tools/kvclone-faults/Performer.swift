@@ -3,13 +3,13 @@ import KVClone
 import KVCloneOperations
 import Synchronization
 
-/// A process that has a store open and does what it is told, a line each: what a scene of ``ProcessFaults`` needs more than one of. It
-/// answers each with a line: what it found, `ok`, or `error KIND`.
+/// A process that opens a store and executes commands, one per line, for a scene of ``ProcessFaults`` with several
+/// processes. It answers each command with a line: the result, `ok`, or `error KIND`.
 final class Performer {
   private let path: String
   private var store: ObjectStore?
   private var snapshot: PinnedSnapshot?
-  /// How many tags it has written: their names have to be unique.
+  /// The number of tags written, which makes their names unique.
   private var written = 0
 
   init(root: String) {
@@ -17,7 +17,7 @@ final class Performer {
   }
 
   func serve() {
-    // Whoever waits for us has a clock of its own, and none must wait for ever.
+    // The waiting process has an alarm of its own, and no process may wait forever.
     alarm(ChildProcess.secondsPerTrial)
     while let line = readLine() {
       let words = line.split(separator: " ").map(String.init)
@@ -51,7 +51,7 @@ final class Performer {
       snapshot?.close()
       snapshot = nil
     case "read":
-      // A snapshot that is kept shows what it showed.
+      // A pinned snapshot must show its original contents.
       guard let snapshot else { return try tags(required()) }
       return try snapshot.read { try Self.count("Tag", $0) }
     case "write":
@@ -60,7 +60,7 @@ final class Performer {
         try required().write { _ = try $0.insert("Tag", ["name": .string("\(getpid()) \(written)")]) }
       }
     case "hold":
-      // In the middle of a transaction, until the next line comes.
+      // Waits for the next line in the middle of a transaction.
       try required().write { transaction in
         _ = try transaction.insert("Tag", ["name": .string("held \(getpid())")])
         Worker.say("holding")
@@ -99,11 +99,11 @@ final class Performer {
     return "\(ids.count)"
   }
 
-  /// A child may use nothing of its parent's, and open the store for itself: answers what it could do. Bits: reading, writing and
-  /// pinning were refused, and its own opening worked.
+  /// Forks a child, which must not use its parent's store but can open the store itself; answers its results. Bits:
+  /// reading, writing and pinning were rejected, and its own opening succeeded.
   private func fork() throws -> String {
     let store = try required()
-    // Swift hides fork, with reason: a child may do hardly anything. This one looks, and leaves.
+    // Swift hides fork, because a child may call very few functions. This child makes its attempts and exits.
     guard let symbol = dlsym(nil, "fork") else { return "no fork" }
     let fork = unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)
     let child = fork()
@@ -126,7 +126,7 @@ final class Performer {
 
   // MARK: Address space
 
-  /// Lets the process reserve so much more than it has; 0: as much as it likes.
+  /// Limits the address space that the process can reserve in addition; 0 removes the limit.
   private func limitSpace(mebibytes: Int) {
     let statistics = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
     let pages = statistics.split(separator: " ").first.flatMap { Int($0) } ?? 0
@@ -137,7 +137,7 @@ final class Performer {
     setrlimit(Int32(RLIMIT_AS.rawValue), &limits)
   }
 
-  /// A project with a large value, in a transaction whose body runs once, whatever becomes of it.
+  /// Inserts a project with a blob in one transaction; its body runs once, even if the transaction fails.
   private func writeLarge(mebibytes: Int) throws -> String {
     var runs = 0
     var failure: (any Error)?
@@ -157,7 +157,7 @@ final class Performer {
     return "ok"
   }
 
-  /// A clone of the youngest project with its large value. A clone of its own may be run once more.
+  /// Clones the youngest project with its blob. A clone in its own transaction may run twice.
   private func cloneLarge() throws -> String {
     let store = try required()
     guard let project = try store.read({ try Workload.ids(of: "Project", in: $0) }).last else { return "no project" }

@@ -1,10 +1,10 @@
-/// The power goes at a random moment, and takes a random part of what was not synced with it.
+/// The power fails at a random moment, and a random part of the unsynced writes is lost.
 enum PowerLossFaults: FaultClass {
   static let name = "power-loss"
   static let number = "G3"
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
-    // Several workloads, because one journal has only so many places at which it can end.
+    // Several workloads, because one journal has a limited number of possible ends.
     let (journals, images, spills) = campaign.isQuick ? (1, 36, 18) : (4, 10_000, 1000)
     var anywhere: [Trial] = []
     var afterSpills: [Trial] = []
@@ -19,7 +19,7 @@ enum PowerLossFaults: FaultClass {
       }
       let ends = journal.endsAfterSpills
       guard !ends.isEmpty else { continue }
-      // Pages of a transaction that never ended are in the file: a place that random ends seldom hit.
+      // The file has spilled pages of an unfinished transaction, a state that random ends seldom reach.
       afterSpills += (0..<spills / journals).map {
         trial(context, journal, id: "spill-\(index):\($0)", stream: 250_000 + UInt64($0), ends: ends)
       }
@@ -34,7 +34,7 @@ enum PowerLossFaults: FaultClass {
     ] + withLog
   }
 
-  /// With a log, the commit of a group makes other calls.
+  /// Trials with a write-ahead log, in which the commit of a group makes other calls.
   private static func groupCommitsWithLog(_ campaign: Campaign, _ count: Int) throws -> [TrialGroup] {
     if try campaign.context().workload.usesCommitLog { return [] }
     let context = try campaign.context(withLog: true)
@@ -46,7 +46,7 @@ enum PowerLossFaults: FaultClass {
     return [TrialGroup(title: "power loss during a group commit, with a write-ahead log", trials: trials)]
   }
 
-  /// A run with a journal, to its end.
+  /// Runs the workload to its end and returns its journal.
   static func record(_ context: TrialContext, faults: [String: String], arguments: [String] = []) throws -> Journal {
     let root = context.directory + "/journalled"
     let file = context.directory + "/journal"
@@ -57,8 +57,9 @@ enum PowerLossFaults: FaultClass {
     return try Journal(contentsOf: file)
   }
 
-  /// One image: where the journal is cut and what arrives is drawn from the seed and `stream`.
-  /// - Parameter ends: after how many entries the journal may be cut; nil: anywhere.
+  /// Creates a trial with one image: the seed and `stream` determine the end of the journal and the writes that arrive.
+  ///
+  /// - Parameter ends: the possible ends of the journal, as numbers of entries; nil: anywhere.
   static func trial(
     _ context: TrialContext, _ journal: Journal, id: String, stream: UInt64, ends: [Int]? = nil
   ) -> Trial {

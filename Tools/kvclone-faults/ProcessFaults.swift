@@ -1,10 +1,10 @@
 import Foundation
 
-/// What processes do to each other, and what a store's directory may be: readers and writers that are killed, forks, a store that is opened
-/// twice, a file system that cannot be written, links, wrong modes and owners, process ids of another namespace.
+/// Interactions of processes, and unusual store directories: killed readers and writers, forks, a store that is opened
+/// twice, a read-only file system, links, wrong modes and owners, and process ids of another namespace.
 ///
-/// What has to hold: it is refused by a typed error, or recovered from without waiting; nothing that was committed changes; and the
-/// file grows no further than it would have.
+/// Requirements: a typed error, or recovery without waiting; committed data is unchanged; and the file does not grow
+/// more than usual.
 enum ProcessFaults: FaultClass {
   static let name = "processes"
   static let number = "G10"
@@ -30,7 +30,7 @@ enum ProcessFaults: FaultClass {
 
   // MARK: Killed processes
 
-  /// Pages that commits of one tag each may add, when those of earlier ones are used again.
+  /// The growth limit for commits of one tag each that reuse the pages of earlier commits.
   private static let growthLimit = 512 << 10
   private static let commits = 40
 
@@ -53,7 +53,7 @@ enum ProcessFaults: FaultClass {
     return growth <= growthLimit ? nil : "the file grew by \(growth) bytes in \(commits) commits with stale readers"
   }
 
-  /// Who has the store open looks for dead readers every 256 commits.
+  /// A process with the store open checks for stale readers every 256 commits.
   private static func killedReadersBesideWriter(_ stage: Stage) throws -> String? {
     let (writer, reader) = (stage.enter(), stage.enter())
     if let reason = try writer.expect("open", "ok") ?? reader.expect("open", "ok") ?? reader.expect("pin", "ok") {
@@ -65,8 +65,8 @@ enum ProcessFaults: FaultClass {
     return growth <= growthLimit ? nil : "the file still grew by \(growth) bytes after 260 commits with a stale reader"
   }
 
-  /// The same commits beside a reader that is there and holds what it sees: the limit has to be too low for them, or it would
-  /// say nothing about dead ones.
+  /// Repeats the commits with an open reader. They must exceed the growth limit, or the limit could not detect stale
+  /// readers.
   static func besideLivingReader(_ campaign: Campaign) throws -> [Trial] {
     let scene = Scene(id: "living-reader", title: "", count: 5, quickCount: 1) { stage in
       let (reader, writer) = (stage.enter(), stage.enter())
@@ -87,7 +87,7 @@ enum ProcessFaults: FaultClass {
     if let reason = try victim.expect("open", "ok") ?? victim.expect("hold", "holding") { return reason }
     let mayCommit = stage.random.chance(50)
     if mayCommit {
-      // In the commit, or before it, or after it.
+      // The kill can hit before, during or after the commit.
       victim.tell("go")
       usleep(UInt32(stage.random.below(1500)))
     }
@@ -116,7 +116,7 @@ enum ProcessFaults: FaultClass {
     for _ in 0...stage.random.below(3) {
       if let reason = try process.expect("twice", "error alreadyOpen") { return reason }
     }
-    // The locks that the first one has are still there: another process respects them.
+    // The locks of the first opening still exist and block another process.
     let other = stage.enter()
     return try other.expect("open", "ok") ?? other.expect("write 5", "ok") ?? process.expect("read", stage.tags)
       ?? process.expect("write", "ok")
@@ -143,7 +143,7 @@ enum ProcessFaults: FaultClass {
       try manager.createSymbolicLink(atPath: place, withDestinationPath: aside)
     }
     let process = stage.enter()
-    // Nobody looks for a log who has none.
+    // A log file is opened only with a write-ahead log.
     let step = name == "commit.log" ? "open log" : "open"
     let answer = try process.answer(step)
     if answer != "error notAStore" {
@@ -164,7 +164,7 @@ enum ProcessFaults: FaultClass {
     if geteuid() == 0, stage.random.chance(30) {
       guard chown(place, 1, 1) == 0 else { throw Finding("cannot change the owner of \(place)") }
     } else {
-      // Some right for others, always.
+      // Always grants some permission to others.
       let mode = right | (stage.random.element([0o1, 0o2, 0o4, 0o10, 0o20, 0o40, 0o44, 0o66, 0o77]) ?? 0o4)
       try manager.setAttributes([.posixPermissions: mode], ofItemAtPath: place)
     }
@@ -174,7 +174,7 @@ enum ProcessFaults: FaultClass {
     return nil
   }
 
-  /// Where the store's directory cannot be written. What is mounted goes with the process.
+  /// A command that mounts the store's directory read-only. The mount ends with the process.
   @Sendable private static func readOnlyMount(_ root: String) -> [String] {
     let script = "mount --bind \(root) \(root) && mount -o remount,ro,bind \(root) && exec \"$@\""
     return ["unshare", "--mount", "--", "sh", "-c", script, "sh"]
@@ -194,11 +194,11 @@ enum ProcessFaults: FaultClass {
     ["unshare", "--fork", "--pid", "--kill-child", "--"]
   }
 
-  /// All of them are process 1 of their namespace.
+  /// All processes have process id 1 in their namespaces.
   private static func namespaces(_ stage: Stage) throws -> String? {
     let (first, second) = (stage.enter(), stage.enter())
     if let reason = try first.expect("open", "ok") ?? first.expect("pin", "ok") { return reason }
-    // The error says to share the namespace.
+    // The error message asks to share the namespace.
     let answer = try second.answer("open")
     if answer != "error readersFull" { return "opening with a reader of the same process id returned: \(answer)" }
     if let reason = try first.expect("read", stage.tags) ?? first.expect("close", "ok") { return reason }

@@ -1,12 +1,12 @@
 import Foundation
 
-/// The process is killed from outside at a random time: between two calls, within one, or while it computes. What has to hold is what
-/// holds of ``KillFaults``, which kills where it matters most; this one knows nothing of where that is.
+/// Kills the process at a random time: between two calls, within one, or while it computes. The requirements are those
+/// of ``KillFaults``, which targets every I/O call; this class does not know the calls.
 enum RandomKillFaults: FaultClass {
   static let name = "random-kill"
   static let number = "G1"
 
-  /// Where the blow falls, one row of the table each.
+  /// The target of the kill, one row of the table each.
   private struct Aim: Sendable {
     let id: String
     let title: String
@@ -26,14 +26,14 @@ enum RandomKillFaults: FaultClass {
     Aim(id: "group", title: "at a random time during a group commit", count: 75) { $0 == .grouped },
     Aim(id: "copy", title: "at a random time during a backup or restore", count: 75, isOfCopies: true) { $0 == nil },
   ]
-  /// Of each aim.
+  /// The number of trials per aim in quick mode.
   private static let quickCount = 6
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     try aims.enumerated().map { number, aim in
       let context = aim.isOfCopies ? try campaign.contextWithCopies() : try campaign.context()
       let spans = try campaign.timing(of: context).spans.filter { span in
-        // What is neither a commit nor a copy is the creation.
+        // A span that is neither a commit nor a copy is the creation.
         aim.id == "anywhere" || span.isCopy == aim.isOfCopies && aim.isAt(span.commit.map(context.workload.kind))
       }
       let count = spans.isEmpty ? 0 : campaign.isQuick ? quickCount : aim.count
@@ -43,7 +43,8 @@ enum RandomKillFaults: FaultClass {
     }
   }
 
-  /// So often the process may be faster than the blow, before another place is aimed at, and so many places.
+  /// The number of attempts before another time is drawn because the process was too fast, and the number of such
+  /// draws.
   private static let attempts = 6
   private static let draws = 8
 
@@ -53,7 +54,7 @@ enum RandomKillFaults: FaultClass {
     Trial(id: "\(aim):\(index)") { lane in
       var random = SeededGenerator(seed: context.workload.seed, stream: 8_000_000 + UInt64(stream))
       for _ in 0..<draws {
-        // Each span as often as it is long.
+        // Spans are weighted by their durations.
         var place = random.below(max(1, spans.reduce(0) { $0 + $1.microseconds }))
         let span = spans.first { span in
           place -= span.microseconds
@@ -68,7 +69,7 @@ enum RandomKillFaults: FaultClass {
           }
           let reason = try lane.verify(context, root: lane.root, acknowledged: run.acknowledged, copied: run.copied)
           if let reason { return "killed \(delay) µs after \(span.line ?? "its start"): \(reason)" }
-          // What the process said last is what the span begins with: else it was faster than when it was timed.
+          // The last line must be the start of the span, otherwise the process was faster than in the timed run.
           if run.ending == .signal(SIGKILL), aim == "anywhere" || run.lines.last == span.line { return nil }
           delay /= 2
         }
@@ -78,13 +79,13 @@ enum RandomKillFaults: FaultClass {
   }
 }
 
-/// How long the parts of a run take, by what it says.
+/// The durations of the parts of a run, measured between the lines of its output.
 struct RunTiming: Sendable {
-  /// From one line that the process says to the next.
+  /// The time from one line of output to the next.
   struct Span: Sendable {
-    /// The line that it begins with; nil: the start of the process.
+    /// The line at the start; nil: the start of the process.
     let line: String?
-    /// The commit that ends it; nil: the creation, or a copy, or what comes after the last commit.
+    /// The commit at the end; nil: the creation, a copy, or the time after the last commit.
     let commit: Int?
     let isCopy: Bool
     let microseconds: Int
@@ -112,12 +113,12 @@ struct RunTiming: Sendable {
 }
 
 extension WorkerRun {
-  /// Runs the worker as it is, without the shim, and hands on each line when it comes.
+  /// Runs the worker without the shim, and passes each line on as it arrives.
   init(_ context: TrialContext, root: String, _ body: (String) -> Void) throws {
     try self.init(context, root: root) { _, line in if let line { body(line) } }
   }
 
-  /// Runs the worker, and kills it so many microseconds after it has said a line, or after its start.
+  /// Runs the worker, and kills it the given time after a line, or after its start.
   init(_ context: TrialContext, root: String, killedAfter line: String?, microseconds: Int) throws {
     try self.init(context, root: root) { child, said in
       guard said == line else { return }
@@ -126,7 +127,7 @@ extension WorkerRun {
     }
   }
 
-  /// - Parameter body: is called at the start, without a line, and for each line that the worker says.
+  /// - Parameter body: called at the start, with nil, and for each line of output.
   private init(_ context: TrialContext, root: String, _ body: (ChildProcess, String?) -> Void) throws {
     try Scratch.empty(root)
     let (child, toChild, fromChild) = try ChildProcess.converse(

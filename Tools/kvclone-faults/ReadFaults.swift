@@ -1,16 +1,18 @@
 import Foundation
 
-/// Reads that fail: a sector that has gone bad answers with an error each time, a cable or a controller once.
+/// Failing reads: a bad sector fails every read, a faulty cable or controller a single one.
 ///
-/// What has to hold: no signal, and typed errors only. `check` goes on past a page that cannot be read, and names it; a restoration refuses; a salvage gives all but what was on that page, and says what is missing, unless that is what the store
-/// says of itself. Where one read fails, nothing that is read is other than it was stored, and the store is as it was afterwards.
+/// Requirements: no signal, and typed errors only. `check` continues after an unreadable page and names it; a restore
+/// fails; a salvage recovers everything except the data of that page, and reports the loss, unless the page belongs to
+/// the catalog. If one read fails, all returned data is correct, and the store is unchanged afterwards.
 ///
-/// What LMDB reads through the map is not struck: there a bad sector is a signal, and nothing that a process can be given.
+/// Reads of LMDB through the map are excluded: there a bad sector raises a signal, which a process cannot handle as an
+/// error.
 enum ReadFaults: FaultClass {
   static let name = "read"
   static let number = "G4"
 
-  /// Reads that fail once: so many of an examination, of the workload and of the copies at most.
+  /// The maximum number of single failing reads in an examination, in the workload and in the copies.
   private static let (count, quickCount) = (300, 4)
   private static let (pageCount, quickPageCount) = (1000, 8)
   private static let (metaCount, quickMetaCount) = (40, 3)
@@ -61,7 +63,7 @@ enum ReadFaults: FaultClass {
     ] + (try withLog(campaign))
   }
 
-  /// With a log, a commit reads more.
+  /// Trials with a write-ahead log, with which a commit reads more.
   private static func withLog(_ campaign: Campaign) throws -> [TrialGroup] {
     if try campaign.isQuick || campaign.context().workload.usesCommitLog { return [] }
     let trials = trials(campaign, try campaign.context(withLog: true), nil)
@@ -74,7 +76,7 @@ enum ReadFaults: FaultClass {
   private static func logGroups(_ left: LeftLog, _ campaign: Campaign) -> [TrialGroup] {
     let pages = left.pages
     let count = campaign.isQuick ? quickLogCount : logCount
-    // The heads, and where the last record begins and ends.
+    // The heads, and the first and last page of the last record.
     let first = pages.filter { $0 < 2 } + [left.lastRecord, pages.last ?? 0]
     return [
       TrialGroup(
@@ -100,7 +102,7 @@ enum ReadFaults: FaultClass {
     }
   }
 
-  /// So many at most, all over; others for each seed.
+  /// At most `count` elements, evenly spread; the seed selects which.
   private static func spread<T>(_ all: some Collection<T>, _ count: Int, _ seed: UInt64) -> [T] {
     let all = Array(all)
     let step = (all.count + count - 1) / count
@@ -117,7 +119,7 @@ enum ReadFaults: FaultClass {
     }
   }
 
-  /// The list of tables is found among the pages, and a page that the disk does not give is no reason to take an older one.
+  /// The salvage finds the list of tables by scanning pages. An unreadable page must not make it use an older list.
   private static func badPageAndMeta(_ page: Int, _ subject: DamageSubject) -> Trial {
     Trial(id: "meta:\(page)") { lane in
       let examined = try examine(subject, lane, badPage: page, badMeta: subject.map.newerMeta)
@@ -129,8 +131,8 @@ enum ReadFaults: FaultClass {
     }
   }
 
-  /// Of a page of a tree, all that is below it is unknown: the commit before is taken, or the page's own is salvaged without it. What is
-  /// not as it was stored, is said.
+  /// An unreadable B+tree page makes everything below it unknown: the salvage uses the previous commit, or the current
+  /// one without those entries, and reports any difference.
   private static func badTreePageAndMeta(_ page: Int, _ subject: DamageSubject) -> Trial {
     Trial(id: "tree:\(page)") { lane in
       let examined = try examine(subject, lane, badPage: page, badMeta: subject.map.newerMeta)
@@ -143,7 +145,7 @@ enum ReadFaults: FaultClass {
     }
   }
 
-  /// Every page is the newer state's, and none can be that of a later commit: none is said to be lost.
+  /// Every page belongs to the newer state, so the salvage must not report a lost later commit.
   private static func badPageAndOlderMeta(_ page: Int, _ subject: DamageSubject) -> Trial {
     Trial(id: "older:\(page)") { lane in
       let examined = try examine(
@@ -151,7 +153,7 @@ enum ReadFaults: FaultClass {
       guard case .examined(let found) = examined else { return "the process that examined the file: \(examined)" }
       let keepsCatalog = !subject.map.catalogPages.contains(page)
       if let reason = HostileFileFaults.complaint(found, subject.sound, keepsCatalog: keepsCatalog) { return reason }
-      // Without the counter of commits, or the list of tables, there is no telling.
+      // Without the commit counter or the list of tables, the salvage cannot know this.
       if !keepsCatalog || page == subject.map.tableListPage { return nil }
       if found.lossKinds.contains("state") { return "salvage reports a lost later commit that did not exist" }
       return complaint(salvage: found, page: page, subject)
@@ -167,7 +169,7 @@ enum ReadFaults: FaultClass {
     return try lane.examine(subject.context, root: lane.root, .verified, faults: ["BAD_PAGE": "\(page)"])
   }
 
-  /// The check is what reads first. That the disk hesitated is known from it, though all could be read in the end.
+  /// The check reads first, so it meets the failing reads and must report the page, although all later reads succeed.
   private static func pageThatRecovers(_ page: Int, _ subject: DamageSubject) -> Trial {
     Trial(id: "recovers:\(page)") { lane in
       try DamageSubject.write(subject.map.bytes, to: lane.root)
@@ -192,7 +194,7 @@ enum ReadFaults: FaultClass {
     return complaint(salvage: found, page: page, subject)
   }
 
-  /// Of a page that has a part of one value, no other object suffers.
+  /// An unreadable page with a part of one value must not affect other objects.
   private static func complaint(salvage found: Examination, page: Int, _ subject: DamageSubject) -> String? {
     let (map, sound) = (subject.map, subject.sound)
     guard let salvaged = found.salvaged, map.allValuePages.contains(page) else { return nil }
@@ -225,7 +227,8 @@ enum ReadFaults: FaultClass {
   private static func examine(_ subject: DamageSubject, _ lane: Lane, _ number: Int) throws -> String? {
     try DamageSubject.write(subject.map.bytes, to: lane.root)
     let trace = lane.directory + "/reads.trace"
-    // Where several pages are read in one call, the next one is for the first of them alone: that one fails too, and succeeds then.
+    // A call that reads several pages is repeated for the first of them alone; the second failure makes that repetition
+    // fail too.
     let variant = number % 2 == 0 ? twice : once
     let faults = variant.variables(number).merging(["TRACE": trace]) { $1 }
     let struck = try lane.examine(subject.context, root: lane.root, .verified, faults: faults)

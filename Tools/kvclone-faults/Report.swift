@@ -1,20 +1,20 @@
 import Foundation
 
-/// The table, and what to type to see a failure again.
+/// The table of results, and the commands that repeat failed trials.
 final class Report {
   struct Failure: Sendable {
     let trial: String
     let reason: String
-    /// Where the store is that the trial left.
+    /// The path of the store that the trial left.
     let kept: String?
-    /// The trial could not do what it is for, which says nothing about the store.
+    /// Whether the trial itself failed, which is no statement about the store.
     let isOfTrial: Bool
   }
 
   struct Result: Sendable {
     let trials: Int
     let failures: [Failure]
-    /// How often a trial was made again, because the machine had stood still.
+    /// The number of repetitions because the machine had stalled.
     let repetitions: Int
     let duration: Duration
   }
@@ -27,19 +27,19 @@ final class Report {
     let command: String
   }
 
-  /// More reasons than this of one row are counted, not told.
+  /// The maximum number of reasons per row that are printed; further ones are counted.
   private static let toldReasons = 8
 
-  /// What to type for the same campaign, but for the class.
+  /// The command that repeats the campaign, without the class.
   private let command: String
   private var rows: [Row] = []
   private(set) var hasFailed = false
   private(set) var trialCount = 0
-  /// Rows that a sample has no trials of.
+  /// The number of rows without trials in a sample.
   private var omittedCount = 0
   private let start = ContinuousClock.now
 
-  /// Whether each kind of fault has to have trials, or a word on why it has none.
+  /// Whether each kind of fault must have trials, or a note with the reason for their absence.
   private let isFull: Bool
 
   init(command: String, isFull: Bool) {
@@ -65,7 +65,7 @@ final class Report {
     if result.repetitions > 0 { text += ", \(result.repetitions) repeated" }
     if result.trials == 0 { text = group.note ?? "no trial" }
     if result.trials == 0 {
-      // A sample lacks some kinds of faults on purpose, and a line for each would look like a failure.
+      // A sample omits some kinds of faults on purpose, so they are only counted.
       guard isFull else {
         omittedCount += 1
         return
@@ -92,7 +92,7 @@ final class Report {
     return String(format: "%.1f", seconds)
   }
 
-  /// All in one line.
+  /// The summary in one line.
   var summary: String {
     let result = hasFailed ? "some FAILED" : "all passed"
     let seconds = Self.seconds(ContinuousClock.now - start)
@@ -103,7 +103,7 @@ final class Report {
 
   private func tell(_ group: TrialGroup, _ result: Result, _ command: String, _ complaint: String) {
     guard group.verdict == nil else { return StandardError.write("FAILED: \(complaint)\n  \(command)\n") }
-    // One fault in the store fails many trials in the same words, but for the names that chance gave.
+    // One bug fails many trials with the same reason except for numbers, so reasons are grouped without them.
     let byReason = Dictionary(grouping: result.failures) { $0.reason.filter { !$0.isNumber } }
     let reasons = byReason.values.sorted { $0.count > $1.count }
     for failures in reasons.prefix(Self.toldReasons) {
@@ -118,7 +118,7 @@ final class Report {
     }
   }
 
-  /// Markdown.
+  /// The table in Markdown.
   var table: String {
     let head = ["| | fault | trials | result | command |", "|---|---|---|---|---|"]
     let lines = rows.filter { $0.trials != "0" || $0.result != "no trial" }.map {

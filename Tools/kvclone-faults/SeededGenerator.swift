@@ -1,8 +1,8 @@
-/// Numbers that are the same on every run (SplitMix64).
+/// A deterministic random number generator (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 
-  /// Streams with different `stream` numbers have nothing to do with each other.
+  /// Streams with different `stream` numbers are independent.
   init(seed: UInt64, stream: UInt64 = 0) {
     state = seed &* 0xD6E8_FEB8_6659_FD93 &+ stream &* 0xA076_1D64_78BD_642F
   }
@@ -15,10 +15,10 @@ struct SeededGenerator: RandomNumberGenerator {
     return z ^ (z >> 31)
   }
 
-  /// A number below `bound`, which is above zero.
+  /// Returns a number below `bound`, which must be positive.
   mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 
-  /// True in `percent` of a hundred cases.
+  /// Returns true with a probability of `percent`.
   mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
 
   mutating func element<T>(_ values: [T]) -> T? { values.isEmpty ? nil : values[below(values.count)] }

@@ -2,8 +2,8 @@ import Foundation
 import KVClone
 import KVCloneLMDB
 
-/// The tool's own test: mistakes are planted, and each has to be found. A row passes when at least one of its trials
-/// found the mistake.
+/// The campaign's own test: planted bugs that it must detect. A row passes if at least one of its trials detects the
+/// bug.
 enum SelfTestFaults: FaultClass {
   static let name = "self-test"
   static let number = "G16"
@@ -16,7 +16,7 @@ enum SelfTestFaults: FaultClass {
       ("sync", "syncs do nothing"), ("meta", "meta pages written without a sync"),
       ("dirsync", "directories never synced"),
     ] {
-      // With the log, the record has the meta page, and no other one is synced.
+      // With a write-ahead log, the record contains the meta page, and meta pages are not synced separately.
       if swallowed == "meta", context.workload.usesCommitLog { continue }
       let journal = try PowerLossFaults.record(context, faults: ["SWALLOW": swallowed])
       groups.append(planted(title, powerLosses(context, journal, "swallow-\(swallowed)", images)))
@@ -86,16 +86,16 @@ enum SelfTestFaults: FaultClass {
     return planted("error ignored and commit acknowledged", Array(trials))
   }
 
-  /// Mistakes of writes that share a commit, and of savepoints.
+  /// Planted bugs in group commits and savepoints.
   private static func groupCommits(_ context: TrialContext, _ count: Int) -> [TrialGroup] {
     let workload = context.workload
-    // The end of a group is its commit.
+    // The last calls of a group include its commit.
     let early = context.calls.indices.filter { context.kind(ofCall: $0) == .grouped }.suffix(count).map { call in
       let bug = GroupRun.PlantedBug.earlyGroup.rawValue
       let trial = KillFaults.trial(context, call: call + 1, arguments: ["--planted", bug])
       return Trial(id: "\(bug):\(trial.id)", run: trial.run)
     }
-    // Those that have a middle and a write that fails.
+    // Groups with a write in the middle and a failing write.
     let ends = workload.groups.filter { $0.count > 3 }.map(\.upperBound)
     let savepoints = (1...workload.commitCount).filter { workload.kind($0) == .savepoints }
     let mistakes: [(bug: String, title: String, ends: [Int])] = [
@@ -114,7 +114,8 @@ enum SelfTestFaults: FaultClass {
       }
   }
 
-  /// A mistake that shows without a fault, in what the store contains after a commit or in what the worker has said.
+  /// A planted bug that shows without a fault, in the content of the store after a commit or in the output of the
+  /// worker.
   private static func wrongContent(_ context: TrialContext, _ bug: String, last: Int) -> Trial {
     Trial(id: "\(bug):\(last)") { lane in
       let run = try WorkerRun.sound(
@@ -124,7 +125,7 @@ enum SelfTestFaults: FaultClass {
     }
   }
 
-  /// A bit of a stored image is flipped: every one has to be found.
+  /// Flips a bit of a stored image in each trial; every trial must detect it.
   private static func flippedBits(_ context: TrialContext, _ count: Int) -> TrialGroup {
     let trials = (0..<count).map { index in
       Trial(id: "flip:\(index)") { lane in
@@ -139,7 +140,7 @@ enum SelfTestFaults: FaultClass {
     }
   }
 
-  /// Flips one bit of an image that an object has, in every copy of it that the file has: older ones lie in free pages.
+  /// Flips one bit of an image in all its copies in the file, including older ones in free pages.
   private static func flip(_ root: String, _ random: inout SeededGenerator) throws {
     let store = try ObjectStore.open(at: root + "/store")
     let image = try store.read { transaction -> Data? in
@@ -153,7 +154,7 @@ enum SelfTestFaults: FaultClass {
     guard let image else { throw Finding("the store has no image to corrupt") }
     let path = root + "/store/data.mdb"
     var data = try Data(contentsOf: URL(fileURLWithPath: path))
-    // What the value begins with is nowhere else: its bytes are random.
+    // The random bytes of the value identify it in the file.
     let offset = random.below(1_000)
     let mark = image.prefix(offset + 16).suffix(16)
     let bit = UInt8(1 << random.below(8))
@@ -165,9 +166,9 @@ enum SelfTestFaults: FaultClass {
     try data.write(to: URL(fileURLWithPath: path))
   }
 
-  /// Something that was saved for a snapshot is forgotten: each time that has to be found.
+  /// Deletes a preimage in each trial; every trial must detect it.
   private static func forgottenStates(_ context: TrialContext, _ count: Int) -> TrialGroup {
-    // The last commit before all snapshots go.
+    // The last commit before the deletion of all snapshots.
     let numbers = 1...context.workload.commitCount
     let last = (numbers.first { context.workload.kind($0) == .allSnapshots } ?? numbers.upperBound + 1) - 1
     let arguments = ["--commits", "\(last)"]
@@ -184,9 +185,9 @@ enum SelfTestFaults: FaultClass {
     }
   }
 
-  /// A snapshot that is sound, and shows a later commit than it should: nothing but its content tells.
+  /// An intact snapshot that shows a later commit than it should, which only its content reveals.
   private static func lateSnapshot(_ context: TrialContext) -> TrialGroup {
-    // Before anything is done with it.
+    // The run ends before anything uses the snapshot.
     let last = 4
     let arguments = ["--commits", "\(last)", "--planted", Worker.PlantedBug.lateSnapshot.rawValue]
     let trial = Trial(id: "late-snapshot") { lane in
@@ -212,7 +213,7 @@ enum SelfTestFaults: FaultClass {
     try transaction.commit()
   }
 
-  /// A reader lives on whose pages were to be free: the limit for the file's growth has to tell each time.
+  /// Runs trials with an open reader that retains its pages; every trial must exceed the growth limit.
   private static func livingReader(_ trials: [Trial]) -> TrialGroup {
     TrialGroup(title: "planted: reader that retains its pages", trials: trials) { failures, trials in
       failures == trials ? nil : "the file stayed small with \(trials - failures) of \(trials) open readers"

@@ -1,11 +1,13 @@
 import Foundation
 
-/// A disk that loses its power: it follows a journal up to some entry, and is then written out as it might look after.
+/// A disk that loses power: it applies a journal up to some entry, and then writes a possible state after the power
+/// loss.
 ///
-/// The model is POSIX at its worst. Written bytes arrive in any order and in part, until the file is synced. A name that
-/// was made, changed or removed arrives in any order, until its directory is synced; a synced file can lose its name.
+/// The model is the weakest guarantee of POSIX. Written bytes arrive in any order and in part, until the file is
+/// synced. Created, renamed and removed names arrive in any order, until their directory is synced; a synced file can
+/// lose its name.
 final class SimulatedDisk {
-  /// A directory: its names as programs see them, and as they are on the disk.
+  /// A directory: the names visible to programs, and those on the disk.
   private final class Directory {
     var live: [String: Node] = [:]
     var durable: [String: Node] = [:]
@@ -16,12 +18,12 @@ final class SimulatedDisk {
     case directory(Directory)
   }
 
-  /// One change of names. A rename is one change: both of its names arrive, or none.
+  /// One change of names. A rename is one change: both of its names arrive, or neither.
   private struct NameChange {
     struct Edit {
       let directory: Directory
       let name: String
-      /// Nil removes the name.
+      /// The new target of the name; nil removes the name.
       let node: Node?
     }
     let edits: [Edit]
@@ -32,12 +34,12 @@ final class SimulatedDisk {
   private var directories: [UInt64: Directory] = [:]
   private var files: [UInt64: SimulatedFile] = [:]
   private var nameChanges: [NameChange] = []
-  /// The last commit that was acknowledged, −1 for none.
+  /// The last acknowledged commit, −1 for none.
   private(set) var acknowledged = -1
-  /// The copies that were, by their names.
+  /// The names of the acknowledged copies.
   private(set) var copied: [String] = []
 
-  /// Follows the journal's first `count` entries. Chance decides only about what a failed sync loses.
+  /// Applies the first `count` entries of the journal. The generator determines only the effects of failed syncs.
   init(_ journal: Journal, upTo count: Int, _ random: inout SeededGenerator) {
     self.journal = journal
     for entry in journal.entries.prefix(count) { follow(entry, &random) }
@@ -99,12 +101,12 @@ final class SimulatedDisk {
 
   // MARK: After the power loss
 
-  /// Writes what is left into an empty directory.
+  /// Writes the remaining files into an empty directory.
   func write(to path: String, after loss: PowerLoss, _ random: inout SeededGenerator) throws {
     var isOver = false
     for change in nameChanges {
       let isKept = loss.keepsSome(&random)
-      // What arrives in order ends with the first that does not.
+      // With ordered names, nothing arrives after the first lost change.
       if loss.keepsOrderOfNames, !isKept { isOver = true }
       guard isKept, !isOver else { continue }
       for edit in change.edits { edit.directory.durable[edit.name] = edit.node }
@@ -115,7 +117,7 @@ final class SimulatedDisk {
   private func write(
     _ directory: Directory, to path: String, after loss: PowerLoss, _ random: inout SeededGenerator
   ) throws {
-    // In an order that is the same on every run, or the random numbers would not be.
+    // Sorted, because the order determines the use of random numbers.
     for (name, node) in directory.durable.sorted(by: { $0.key < $1.key }) {
       let place = "\(path)/\(name)"
       switch node {

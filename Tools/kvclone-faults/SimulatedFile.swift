@@ -1,8 +1,8 @@
 import Foundation
 
-/// A file of the simulated disk: what is durable, and what was written since.
+/// A file of the simulated disk: its durable contents, and the changes since.
 final class SimulatedFile {
-  /// Changes since the last sync, in order.
+  /// A change since the last sync, in order.
   private enum Change { case write(Range<Int>, offset: Int), truncate(Int) }
 
   static let pageSize = 4096
@@ -33,14 +33,14 @@ final class SimulatedFile {
     changes = []
   }
 
-  /// The kernel gives pages that it could not write up as clean: each has arrived or never will, and no later sync
-  /// says so.
+  /// Simulates a failed sync: the kernel marks the pages that it could not write as clean. Each has arrived or never
+  /// will, and no later sync reports it.
   func loseChanges(_ journal: Journal, _ random: inout SeededGenerator) {
     durable = content(after: PowerLoss(&random), journal, &random)
     changes = []
   }
 
-  /// What the disk holds after a power loss: what is durable, and of the rest whatever happened to arrive.
+  /// The contents after a power loss: the durable bytes, and a random part of the changes.
   func content(after loss: PowerLoss, _ journal: Journal, _ random: inout SeededGenerator) -> [UInt8] {
     var image = durable
     for change in changes {
@@ -96,17 +96,17 @@ final class SimulatedFile {
   }
 }
 
-/// How a power loss treats what was not synced.
+/// The treatment of unsynced changes in a power loss.
 struct PowerLoss: Sendable {
-  /// How many of a hundred pages, and of a hundred names, arrived: 0 none, 100 all.
+  /// The percentage of pages and of names that arrived.
   var percentKept = 50
-  /// A page may have arrived in part, in sectors of 512 bytes.
+  /// Whether a page may have arrived in part, in sectors of 512 bytes.
   var tearsPages = false
-  /// A page that did not arrive may hold anything: what was in its block before, or half of a sector's new bytes.
+  /// Whether a page that did not arrive may contain garbage.
   var leavesGarbage = false
-  /// The file's new size did not arrive, so nothing behind the old one is there.
+  /// Whether the new size did not arrive, so that bytes beyond the old size are lost.
   var losesSizes = false
-  /// Names arrive in the order in which they were changed.
+  /// Whether names arrive in the order of their changes.
   var keepsOrderOfNames = false
 
   init(_ random: inout SeededGenerator) {

@@ -1,7 +1,7 @@
 import KVCloneRecords
 
-/// A planted mistake: nobody looks at checksums. A flipped bit with the checksum of the bytes that it is in now is to a reader what a
-/// flipped bit is to one that skips the checksum, so the trials of ``FlippedBitFaults`` must not hold here.
+/// A planted bug: checksums are not verified. A flipped bit with a recomputed checksum is equivalent to a flipped bit
+/// for a reader that skips checksums, so trials of ``FlippedBitFaults`` must fail here.
 enum SkippedChecksums {
   static func group(_ subject: DamageSubject, _ count: Int) -> TrialGroup {
     let entries = subject.map.entries.filter { FlippedBitFaults.isRead($0, subject.map) && code(of: $0.table) != nil }
@@ -28,7 +28,7 @@ enum SkippedChecksums {
 
   private static func code(of table: String) -> TableCode? {
     if table.hasPrefix("objects-") { return UInt16(table.dropFirst(8), radix: 16).map { .objects(rootCode: $0) } }
-    // Index entries have nothing that a checksum could be wrong about.
+    // Index entries have no payload that a checksum protects.
     return [.links, .blobs, .blobInfo].first { $0.name == table }
   }
 }

@@ -3,23 +3,23 @@ import KVClone
 import KVCloneOperations
 import Synchronization
 
-/// Load for as long as one likes: two processes with eight tasks each write and read, snapshots come and go, and a reader is stuck again
-/// and again, until the store's policy evicts it.
+/// Load of any duration: two processes with eight tasks each write and read, create and delete snapshots, while a
+/// reader holds a snapshot until the store's policy evicts it.
 ///
-/// What has to hold: no error anywhere, nothing that does not fit together, and a file whose size reaches a plateau. A file does not
-/// shrink; what a stuck reader keeps from being used again is free for later ones once it is gone. So the greatest size of the last
-/// third of the time is compared with that of the second one: without the policy, it is half as much again.
+/// Requirements: no error, consistent data, and a file size that reaches a plateau. A file does not shrink, but later
+/// commits reuse the pages that an evicted reader retained. So the maximum size in the last third of the time is
+/// compared with that of the second third: without the policy, it is 50 % larger.
 struct Soak {
   let path: String
   let seconds: Int
   let seed: UInt64
   var usesCommitLog = false
-  /// Whether stuck readers are evicted. The tool's own test goes without.
+  /// Whether stuck readers are evicted. The self-test disables it.
   var hasPolicy = true
-  /// Is given a line for each thirtieth of the time.
+  /// Called with a line of progress for each thirtieth of the time.
   var tell: @Sendable (String) -> Void = { _ in }
 
-  /// By how much the last third may be above the second one: a stuck reader's time may have more commits than any before.
+  /// The allowed growth in the last third, because the number of commits during a stuck reader varies.
   private static let tolerance = 1.10
   private static let processCount = 2
 
@@ -28,9 +28,10 @@ struct Soak {
     let bytes: UInt64
   }
 
-  /// - Returns: nil, or what did not hold.
+  /// - Returns: nil, or the violated requirement.
   func run() throws -> String? {
-    // Long enough for a stuck reader to keep many pages (some ten megabytes a second), short enough for some of them in each third.
+    // Long enough for a stuck reader to retain many pages (about 10 MB per second), short enough for several in each
+    // third.
     let age = Duration.milliseconds(min(10_000, max(500, seconds * 1000 / 30)))
     var options = StoreOptions()
     options.journalMode = usesCommitLog ? .writeAheadLog : .copyOnWrite
@@ -124,12 +125,12 @@ struct Soak {
   }
 }
 
-/// A short load in the full run; `Tools/faults --soak` is the long one.
+/// A short load in full mode; `Tools/faults --soak` runs the long one.
 enum SoakFaults: FaultClass {
   static let name = "load"
   static let number = "load"
 
-  /// Too short a load says nothing of a plateau, so the quick form has none.
+  /// A shorter load does not reach a plateau, so quick mode has none.
   private static let seconds = 45
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
@@ -141,17 +142,17 @@ enum SoakFaults: FaultClass {
     return [TrialGroup(title: "two processes, stuck readers and snapshots", trials: campaign.isQuick ? [] : [trial])]
   }
 
-  /// A stuck reader that nobody evicts has to be found.
+  /// Runs the load without eviction of the stuck reader, which must be detected.
   static func withoutPolicy(_ campaign: Campaign) -> Trial {
     let seed = campaign.seed
     return Trial(id: "stuck") { lane in
       let found = try Soak(path: lane.root + "-stuck", seconds: 15, seed: seed, hasPolicy: false).run()
-      // Another finding is none of this mistake.
+      // Other findings do not count as detection.
       return found.flatMap { $0.hasPrefix("no plateau") ? $0 : nil }
     }
   }
 
-  /// `Tools/faults --soak`.
+  /// Runs `Tools/faults --soak`.
   static func runAlone(_ options: Options) throws -> Int32 {
     let seconds = try options.number("--seconds", from: 10) ?? 1800
     let soak = Soak(

@@ -2,14 +2,15 @@ import Foundation
 import KVClone
 import Synchronization
 
-/// One process of ``Soak``: eight tasks that write and read until it is time to end, and take what each other leaves.
+/// One process of ``Soak``: eight tasks that write and read the same objects until the time is up.
 ///
-/// Albums and photos come and go, so that there are never more than some hundreds of each: a file that grows on has another reason.
+/// Albums and photos are inserted and deleted, so that there are never more than some hundreds of each; continued
+/// growth of the file has another cause.
 final class SoakLoad: Sendable {
   static let taskCount = 8
   private static let albumLimit = 24
   private static let photoLimit = 32
-  /// Snapshots that a task has at a time.
+  /// The maximum number of concurrent snapshots of a task.
   private static let snapshotLimit = 3
 
   static let model = ManagedObjectModel("Soak") {
@@ -41,7 +42,7 @@ final class SoakLoad: Sendable {
   private init(_ options: Options) throws {
     var opening = StoreOptions()
     opening.journalMode = options.flags.contains("--commit-log") ? .writeAheadLog : .copyOnWrite
-    // Sixteen tasks take turns; none shall give up because the machine is slow.
+    // Sixteen tasks share the write lock; none may time out on a slow machine.
     opening.busyTimeout = .seconds(120)
     store = try ObjectStore.open(at: try options.text("--root"), options: opening)
     number = try options.number("--process") ?? 0
@@ -49,7 +50,7 @@ final class SoakLoad: Sendable {
     end = ContinuousClock.now + .seconds(try options.number("--seconds", from: 1) ?? 1)
   }
 
-  /// Works until the time is up, and prints what it has done.
+  /// Works until the time is up, and prints the totals.
   static func run(_ options: Options) throws {
     let load = try SoakLoad(options)
     let done = DispatchSemaphore(value: 0)
@@ -102,7 +103,7 @@ final class SoakLoad: Sendable {
     for name in snapshots { try await store.deleteSnapshot(named: name) }
   }
 
-  /// Adds to an album, and deletes its first photos where it has too many.
+  /// Adds photos to an album, and deletes its first photos if it has too many.
   private func addPhotos(_ start: SeededGenerator) async throws {
     try await store.write(label: "soak") { tx in
       var random = start
@@ -124,7 +125,7 @@ final class SoakLoad: Sendable {
     tally.withLock { $0.writes += 1 }
   }
 
-  /// Clones an album with its photos, and deletes another one where there are too many.
+  /// Clones an album with its photos, and deletes another one if there are too many.
   private func cloneAlbum(_ start: SeededGenerator) async throws {
     try await store.write(label: "soak") { tx in
       var random = start
@@ -136,7 +137,7 @@ final class SoakLoad: Sendable {
     tally.withLock { $0.writes += 1 }
   }
 
-  /// An album and its photos fit together, and each image is the one that was stored.
+  /// Verifies the links between an album and its photos, and the contents of the images.
   private static func look(_ tx: borrowing ReadTransaction, _ start: SeededGenerator) throws {
     var random = start
     guard let album = random.element(try tx.fetchIDs(FetchRequest("Album"))) else { return }

@@ -1,15 +1,15 @@
 import Foundation
 
-/// What some processes do with a store, and what must come of it: one row of the table.
+/// The actions of several processes on a store, and the expected results: one row of the table.
 struct Scene: Sendable {
   let id: String
   let title: String
-  /// In the full run.
+  /// The number of trials in full mode.
   let count: Int
   var quickCount = 2
-  /// The words of a command that its processes are started by; it takes what not every machine and user has.
+  /// A command that starts the processes, in words; it may require privileges.
   var wrapper: (@Sendable (_ root: String) -> [String])?
-  /// Nil when everything held, else what did not.
+  /// Returns nil if all requirements held, otherwise an explanation.
   let play: @Sendable (Stage) throws -> String?
 
   static func groups(_ scenes: [Scene], _ campaign: Campaign, stream: UInt64) throws -> [TrialGroup] {
@@ -44,7 +44,7 @@ struct Scene: Sendable {
     }
   }
 
-  /// Whatever was played: the store is sound, and bears a write.
+  /// Verifies after every scene that the store is intact and writable.
   private static func epilogue(_ stage: Stage) throws -> String? {
     let last = stage.enter(wrapped: false)
     let reason =
@@ -55,21 +55,21 @@ struct Scene: Sendable {
   }
 }
 
-/// Where a scene is played: a store, and the processes that come and go.
+/// A store and the processes of a scene.
 final class Stage {
   let root: String
   var random: SeededGenerator
-  /// How many tags and projects the store has at first.
+  /// The initial number of tags, and of projects.
   let tags: String
   let projects: Int
-  /// What it holds at first.
+  /// The initial digest of the contents.
   let digest: String
   private let subject: DamageSubject
   private let errors: String
   private let wrapper: [String]
   private var players: [Player] = []
 
-  /// - Parameter wrapper: the words of a command that processes are started by.
+  /// - Parameter wrapper: a command that starts the processes, in words.
   init(_ subject: DamageSubject, root: String, errors: String, wrapper: [String], _ random: SeededGenerator) {
     self.subject = subject
     self.root = root
@@ -82,23 +82,23 @@ final class Stage {
     digest = subject.sound.reading?.digest ?? ""
   }
 
-  /// A process that obeys, until the scene ends.
+  /// Starts a process that executes commands until the scene ends.
   func enter(wrapped: Bool = true) -> Player {
     let player = Player(subject.context, root: root, errors: errors, wrapper: wrapped ? wrapper : [])
     players.append(player)
     return player
   }
 
-  /// All leave that are still there.
+  /// Ends all remaining processes.
   ///
-  /// - Throws: ``Finding`` where one could not.
+  /// - Throws: ``Finding`` if one did not end properly.
   func end() throws {
     defer { players = [] }
     for player in players { try player.leave() }
   }
 }
 
-/// The campaign's hand on an ``Performer``.
+/// The campaign's side of a ``Performer``.
 final class Player {
   private let process: AnsweringProcess
 
@@ -106,7 +106,7 @@ final class Player {
     process = AnsweringProcess(context, ["act", "--root", root], errors: errors, wrapper: wrapper)
   }
 
-  /// Says a line, and waits for the answer.
+  /// Sends a line, and waits for the answer.
   func answer(_ line: String) throws -> String {
     switch try process.ask(line) {
     case .line(let answer): return answer
@@ -114,7 +114,7 @@ final class Player {
     }
   }
 
-  /// Nil where the answer is the expected one.
+  /// Returns nil if the answer is the expected one.
   func expect(_ line: String, _ expected: String) throws -> String? {
     let answer = try answer(line)
     return answer == expected ? nil : "\(line) said: \(answer), instead of: \(expected)"
@@ -126,10 +126,10 @@ final class Player {
     return number
   }
 
-  /// Says a line, and does not wait.
+  /// Sends a line without waiting for the answer.
   func tell(_ line: String) { process.tell(line) }
 
-  /// - Throws: ``Finding`` where it was not there any more.
+  /// - Throws: ``Finding`` if the process had already ended.
   func kill() throws {
     let ending = process.kill()
     guard ending == .signal(SIGKILL) else {
@@ -137,9 +137,9 @@ final class Player {
     }
   }
 
-  /// Lets it end, and waits for that.
+  /// Ends the process, and waits until it exits.
   ///
-  /// - Throws: ``Finding`` where it did not end well.
+  /// - Throws: ``Finding`` if it did not end properly.
   func leave() throws {
     let ending = process.stop()
     guard ending == .exit(0) else { throw Finding("a process that should exit normally ended with: \(ending)") }

@@ -1,24 +1,24 @@
 import Foundation
 import Synchronization
 
-/// Notices that the whole machine stood still for a while, as virtual ones do that are moved or saved, or that its disk or memory did: a
-/// process that was to end in time could not, and that says nothing against it. A disk or memory is noted for the trial that waited for it.
+/// Detects stalls of the whole machine, as of a virtual machine that is moved or saved, and of its disk or memory: a
+/// process that ends late then is not a failure. A stall of disk or memory counts for the trial that waited for it.
 final class Standstill: Sendable {
   static let shared = Standstill()
-  /// A trial is made so many times at most.
+  /// The maximum number of runs of a trial.
   static let attempts = 3
 
-  /// A machine with much to do lets nobody wait for so long.
+  /// A delay that a busy machine alone does not cause.
   private static let threshold = Duration.seconds(10)
   private static let interval: UInt32 = 250_000
 
   private let count = Mutex(0)
-  /// By the threads that perform trials, each one at a time.
+  /// Waits by the threads that perform trials, each one at a time.
   private let waits = Mutex<[pthread_t: Int]>([:])
 
   private init() {}
 
-  /// Looks from now on until the process ends.
+  /// Monitors the machine until the process ends.
   func watch() {
     let thread = Thread { [self] in
       var last = ContinuousClock.now
@@ -32,16 +32,16 @@ final class Standstill: Sendable {
     thread.start()
   }
 
-  /// Notes that a process of this thread's trial waits for the machine.
+  /// Records that a process of this thread's trial waits for the machine.
   func noteWait() { waits.withLock { $0[pthread_self(), default: 0] += 1 } }
 
-  /// How many times it did, up to now, as far as this thread's trial is concerned.
+  /// The number of stalls that affect this thread's trial, including one that has just ended.
   var total: Int {
-    // It is the watching thread's turn before.
+    // Waits for the monitoring thread to record a stall.
     usleep(3 * Self.interval)
     return known
   }
 
-  /// The same, and perhaps without the last time.
+  /// The same, possibly without the latest stall.
   var known: Int { count.withLock { $0 } + waits.withLock { $0[pthread_self(), default: 0] } }
 }

@@ -1,22 +1,22 @@
 import Foundation
 import KVClone
 
-/// What a store holds, in a form that can be compared.
+/// The contents of a store in a comparable form.
 struct StoreContent: Equatable {
-  /// A number for all of it, in hexadecimal.
+  /// A digest of all contents, in hexadecimal.
   let digest: String
-  /// How many large values there are: those of the objects, and at most those of a removed entity's besides, for as long
-  /// as a snapshot shows them.
+  /// The possible number of blobs: at least those of the objects, and at most also those of removed entities that a
+  /// snapshot still shows.
   let blobCount: ClosedRange<Int>
 }
 
-/// A number for everything that a store holds and its snapshots show, the same for equal contents whatever their ids are.
+/// A digest of all objects and snapshots, the same for equal contents with different ids.
 ///
-/// An object stands for its rank among its entity's objects: a transaction that failed and was repeated leaves a gap in
-/// the serials, but not in the ranks. Of a snapshot that the store has named, the name counts as little: it tells the time.
+/// The rank among the objects of its entity identifies an object: a failed and repeated transaction leaves a gap in the
+/// serials, but not in the ranks. Names of automatic snapshots are excluded too, because they contain the time.
 struct StoreDigest {
   var hash = ContentHash()
-  /// Their bytes never change, so each is read once: by whoever has it first.
+  /// Hashes of blobs, which never change, so that each is read once.
   private var hashOfBlob: [UInt64: UInt64] = [:]
 
   static func content(of store: ObjectStore) throws -> StoreContent {
@@ -42,7 +42,7 @@ struct StoreDigest {
   private struct View {
     var ranks: [ObjectID: UInt64] = [:]
     var blobs: Set<UInt64> = []
-    /// Of those that get other ids.
+    /// The names of objects that get new ids in a migration.
     var names: [String] = []
   }
 
@@ -78,7 +78,7 @@ struct StoreDigest {
     return view
   }
 
-  /// - Parameter blobs: gains the value's number, where it is a large one.
+  /// - Parameter blobs: receives the serial of a blob.
   mutating func add(
     _ value: AttributeValue?, of id: ObjectID, _ name: String, _ transaction: borrowing ReadTransaction,
     _ blobs: inout Set<UInt64>
@@ -94,8 +94,7 @@ struct StoreDigest {
       if hashOfBlob[blob.id] == nil {
         var content = ContentHash()
         content.add(blob.byteCount)
-        // The pieces in which the bytes come are the store's business; their lengths are multiples of eight but for
-        // the last.
+        // The store determines the chunks; their lengths are multiples of eight except for the last one.
         _ = try transaction.readData(id, name) { span in span.withUnsafeBytes { content.add($0) } }
         hashOfBlob[blob.id] = content.value
       }
@@ -104,7 +103,7 @@ struct StoreDigest {
     }
   }
 
-  /// Where the names lead now that objects had in an earlier version.
+  /// Adds the current targets of the names that objects had in an earlier version.
   private mutating func addRedirects(
     _ names: [String], _ transaction: borrowing ReadTransaction, _ ranks: [ObjectID: UInt64]
   ) throws {
@@ -119,7 +118,7 @@ struct StoreDigest {
   }
 }
 
-/// Quick to compute in a debug build too; it is not stored anywhere.
+/// A hash that is fast in a debug build; it is not stored anywhere.
 struct ContentHash {
   private(set) var value: UInt64 = 0x9E37_79B9_7F4A_7C15
 

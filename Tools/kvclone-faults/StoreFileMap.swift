@@ -1,10 +1,10 @@
-/// Where in a sound data file each entry of each table is: the pages as `Format.md` draws them, read in the simplest way, and by
-/// none of the library's code.
+/// The position of each entry of each table in an intact data file. It parses pages as described in `Format.md`,
+/// independently of the library's code.
 struct StoreFileMap: Sendable {
   struct Entry: Sendable {
     let table: String
     let key: Range<Int>
-    /// With the checksum that it begins with; in the leaf, or on pages of its own.
+    /// The value including its checksum; in the leaf or on overflow pages.
     let value: Range<Int>
   }
 
@@ -12,21 +12,21 @@ struct StoreFileMap: Sendable {
 
   let bytes: [UInt8]
   private(set) var entries: [Entry] = []
-  /// Branches and leaves in use, those of the free list included.
+  /// Branch and leaf pages in use, including those of the free list.
   private(set) var treePages: [Int] = []
-  /// First pages of values that have pages of their own.
+  /// First overflow pages of values.
   private(set) var valuePages: [Int] = []
-  /// All pages of those.
+  /// All overflow pages of values.
   private(set) var allValuePages: [Int] = []
-  /// Pages of what the store says of itself: its model, layouts and counters. Nothing can be salvaged without.
+  /// Pages of the catalog: the model, layouts and counters. Nothing can be salvaged without them.
   private(set) var catalogPages: Set<Int> = []
 
-  /// Those of them that no walk over the trees has to read.
+  /// Overflow pages that a scan of the B+trees does not read.
   var laterValuePages: [Int] { Set(allValuePages).subtracting(valuePages).sorted() }
 
-  /// Where the newer meta page begins.
+  /// The offset of the newer meta page.
   private(set) var newerMeta = 0
-  /// The top of its list of tables.
+  /// The root page of its list of tables.
   private(set) var tableListPage = 0
 
   init(_ bytes: [UInt8]) {
@@ -50,7 +50,7 @@ struct StoreFileMap: Sendable {
   func word64(_ offset: Int) -> Int { word32(offset) | word32(offset + 4) << 32 }
 
   private mutating func visit(_ page: Int, _ tree: Tree) {
-    // The root of an empty tree.
+    // An empty B+tree has no root.
     if page == -1 { return }
     let base = page * Self.pageSize
     treePages.append(page)

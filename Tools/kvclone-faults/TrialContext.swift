@@ -1,29 +1,30 @@
 import Foundation
 
-/// What all trials of one workload share: its states, found by a run without faults, and how to run it.
+/// The shared context of all trials of one workload: its states and calls, determined by a run without faults, and the
+/// means to run it.
 final class TrialContext: Sendable {
   let workload: Workload
   let executable: String
   let shim: String
-  /// A directory of this workload's own, in memory where the machine allows it.
+  /// The directory of this workload, in memory if the machine allows it.
   let directory: String
   let statesFile: String
-  /// Each commit's content, from 0.
+  /// The content after each commit, from 0.
   let states: [String]
   /// The I/O calls of a run without faults, from call 1.
   let calls: [TracedCall]
-  /// Its calls that read, from 1; they count apart.
+  /// Its reading calls, numbered separately from 1.
   let reads: [TracedCall]
-  /// The commits that wrote dirty pages ahead of their end; none where LMDB cannot be made to.
+  /// The commits that spilled dirty pages; empty if this LMDB cannot be made to spill.
   let spillingCommits: Set<Int>
 
   struct TracedCall: Sendable, Equatable, CustomStringConvertible {
     let operation: String
-    /// Below the root, without the parts of names that differ on every run; empty where the call has a descriptor.
+    /// The path below the root, without the random parts of names; empty if the call uses a descriptor.
     var path = ""
-    /// The commit in whose course the call came, of a group the first; 0 is the creation.
+    /// The commit during which the call was made, the first one of a group; 0 is the creation.
     let commit: Int
-    /// The copy in whose course it came, by its name.
+    /// The name of the copy during which the call was made.
     var copy: String?
 
     var description: String {
@@ -40,7 +41,7 @@ final class TrialContext: Sendable {
     return variables
   }
 
-  /// What preloads the shim into a process: it looks at what is below `root`.
+  /// The environment variables that preload the shim to watch `root`.
   ///
   /// - Parameter faults: the shim's variables, without their prefix.
   func shimVariables(root: String, _ faults: [String: String]) -> [String: String] {
@@ -67,13 +68,14 @@ final class TrialContext: Sendable {
       if run.ending == .exit(0) { return run }
       throw Finding("the workload fails without a fault (\(run.ending)): \(run.errors)")
     }
-    // Each commit by itself, to know its content.
+    // One write per commit, to determine the content after each.
     states = try run([:], []).lines.filter { $0.hasPrefix("state ") }.map { String($0.dropFirst(6)) }
     guard states.count == workload.commitCount + 1, Set(states).count == states.count else {
       throw Finding("the workload does not have one state per commit: \(states)")
     }
     try states.joined(separator: "\n").write(toFile: statesFile, atomically: false, encoding: .utf8)
-    // As in the trials, and several times: a trial is the number of a call, which has to be the same call every time.
+    // In the mode of the trials, and several times: a trial is identified by the number of a call, so the calls must be
+    // the same on every run.
     let (trace, statesFile) = (directory + "/trace", statesFile)
     let traces = try (0..<Self.traceCount).map { _ in
       _ = try run(["TRACE": trace], ["--states-file", statesFile])
@@ -89,7 +91,7 @@ final class TrialContext: Sendable {
 
   private static let traceCount = 3
 
-  /// Throws where two runs differ.
+  /// Throws if two runs differ.
   private static func compare(_ first: [TracedCall], _ other: [TracedCall], _ what: String) throws {
     guard first != other else { return }
     let index = zip(first, other).enumerated().first { $1.0 != $1.1 }?.offset ?? min(first.count, other.count)
@@ -100,12 +102,13 @@ final class TrialContext: Sendable {
         + "\(other.count) in all")
   }
 
-  /// What the commit does in whose course a call came, by its index in `calls`; nil: the creation.
+  /// The kind of the commit during which a call was made, by its index in `calls`; nil: the creation.
   func kind(ofCall index: Int) -> Workload.Kind? {
     calls[index].commit == 0 ? nil : workload.kind(calls[index].commit)
   }
 
-  /// Lines are "NUMBER OPERATION PATH", "read", "spill", and what the worker said, "ack N" and "copying NAME" among it.
+  /// Parses lines: "NUMBER OPERATION PATH", "read", "spill", and output of the worker such as "ack N" and "copying
+  /// NAME".
   private static func parse(_ trace: String, _ workload: Workload) -> (
     calls: [TracedCall], reads: [TracedCall], spilling: Set<Int>
   ) {
@@ -133,7 +136,7 @@ final class TrialContext: Sendable {
     return (calls, reads, spilling)
   }
 
-  /// The random part of a hidden name is behind a dash.
+  /// The random part of a hidden name follows a dash.
   private static func path(of parts: [Substring]) -> String {
     guard parts.count > 2 else { return "" }
     let names = parts[2].split(separator: "/").map { $0.hasPrefix(".") ? $0.prefix { $0 != "-" } : $0 }
@@ -141,30 +144,30 @@ final class TrialContext: Sendable {
   }
 }
 
-/// A run of the worker with the shim, to its end or its death.
+/// A run of the worker with the shim, until it exits or is killed.
 struct WorkerRun: Sendable {
   let ending: ChildProcess.Ending
-  /// What it said, see `Worker`.
+  /// The lines of its output, see `Worker`.
   let lines: [String]
   let errors: String
 
-  /// The last commit it acknowledged, −1 for none.
+  /// The last acknowledged commit, −1 for none.
   var acknowledged: Int {
     acknowledgements.map(\.number).max() ?? -1
   }
 
   private var acknowledgements: [Acknowledgement] { lines.compactMap(Acknowledgement.init(line:)) }
 
-  /// What is wrong with the commit numbers that the worker learned; nil: nothing.
+  /// Returns an explanation if the commit numbers that the worker received are out of order.
   func disorder(_ workload: Workload) -> String? {
     let isDisturbed = lines.contains { $0.hasPrefix("error ") || $0.hasPrefix("fault ") }
     return Acknowledgement.disorder(of: acknowledgements, groups: workload.groups, isDisturbed: isDisturbed)
   }
 
-  /// The copies that it acknowledged, by their names.
+  /// The names of the acknowledged copies.
   var copied: [String] { lines.compactMap { $0.hasPrefix("copied ") ? String($0.dropFirst(7)) : nil } }
 
-  /// What is known of a run that something else has started.
+  /// Holds the results of a run that another caller has started.
   init(ending: ChildProcess.Ending, lines: [String], errors: String) {
     self.ending = ending
     self.lines = lines
@@ -172,7 +175,7 @@ struct WorkerRun: Sendable {
   }
 
   /// - Parameters:
-  ///   - root: is emptied first; the store is made in it.
+  ///   - root: the directory in which the store is created; it is emptied first.
   ///   - faults: the shim's variables, without their prefix.
   init(
     executable: String, shim: String, root: String, workload: Workload, faults: [String: String],
@@ -200,9 +203,9 @@ struct WorkerRun: Sendable {
 }
 
 extension WorkerRun {
-  /// A run that nothing shall happen to.
+  /// Runs the worker without faults.
   ///
-  /// - Throws: where something did: what was planted in such a store would be found for the wrong reason.
+  /// - Throws: ``Finding`` if the run fails, because a planted bug in its store would be detected for the wrong reason.
   @discardableResult
   static func sound(_ context: TrialContext, root: String, arguments: [String] = []) throws -> WorkerRun {
     let run = try WorkerRun(context, root: root, faults: [:], arguments: arguments)
@@ -211,9 +214,9 @@ extension WorkerRun {
   }
 }
 
-/// Files of trials.
+/// Temporary files of trials.
 enum Scratch {
-  /// An empty directory at this path, whatever was there.
+  /// Creates an empty directory at this path, and removes what was there.
   static func empty(_ path: String) throws {
     let manager = FileManager.default
     if manager.fileExists(atPath: path) { try manager.removeItem(atPath: path) }
@@ -221,7 +224,7 @@ enum Scratch {
       atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
   }
 
-  /// A text file of a process that may have been killed while it wrote.
+  /// Reads a text file of a process that may have been killed during a write.
   static func text(_ path: String) throws -> String {
     String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self)
   }

@@ -3,21 +3,21 @@ import KVClone
 import KVCloneOperations
 import KVCloneLMDB
 
-/// Decides whether what a fault left is a sound store with the right content. It runs in a process of its own, because
-/// a store that is damaged badly enough may take it down.
+/// Verifies that a fault left an intact store with the expected content. It runs in a process of its own, because a
+/// badly corrupted store may crash the process.
 struct Verifier {
-  /// Files that belong in a store's directory.
+  /// The files of a store's directory.
   static let storeFiles: Set<String> = ["data.mdb", "lock.mdb", "writer.lock", "stagers.lock", "commit.log"]
 
-  /// Each commit's content, from 0.
+  /// The content after each commit, from 0.
   let states: [String]
   let workload: Workload
 
   /// - Parameters:
-  ///   - root: the directory that the store's directory is in.
-  ///   - acknowledged: the last commit that was, −1 when not even the creation was.
-  ///   - copied: the copies whose making was.
-  /// - Returns: the commit that was found, −1 for no store; or what is wrong.
+  ///   - root: the directory that contains the store's directory.
+  ///   - acknowledged: the last acknowledged commit, −1 if not even the creation was acknowledged.
+  ///   - copied: the acknowledged copies.
+  /// - Returns: the commit found, −1 for no store; or a finding.
   func verify(root: String, acknowledged: Int, copied: Set<String>) -> Result<Int, Finding> {
     do {
       let path = root + "/store"
@@ -45,8 +45,7 @@ struct Verifier {
     }
   }
 
-  /// A creation that was cut off, or that could not tidy up, must not stand in the way of the next one, and the next one
-  /// sweeps what it left.
+  /// Creates the store again. The remains of an interrupted creation must not block this, and it must remove them.
   private func remake(_ path: String, root: String) throws {
     let store = try ObjectStore.create(at: path, model: WorkloadModel.versions[0], options: workload.options())
     store.close()
@@ -56,7 +55,7 @@ struct Verifier {
     throw Finding("leftovers of an earlier creation were not removed: \(names.sorted())")
   }
 
-  /// - Parameter look: looks at the store, at the commit that was found.
+  /// - Parameter look: called with the store and the commit found.
   private func verifyStore(
     _ path: String, acknowledged: Int, _ look: (ObjectStore, Int) throws -> Void
   ) throws -> Int {
@@ -69,7 +68,7 @@ struct Verifier {
       throw Finding("repeating the clone of commit \(commit) with its key cloned again")
     }
     try look(store, commit)
-    // What a fault left has to bear weight: the workload's next commit, or one more tag.
+    // The store must accept another commit: the workload's next one, or an additional tag.
     if commit < workload.commitCount {
       let next = workload.lastUnderWay(after: commit)
       if workload.kind(next) == .grouped {
@@ -97,7 +96,7 @@ struct Verifier {
       throw Finding("the content matches no commit; \(acknowledged) was acknowledged")
     }
     guard commit >= acknowledged else { throw Finding("commit \(acknowledged) was acknowledged, \(commit) is there") }
-    // At most the commit that was under way may be there, too; of a group, those that came first.
+    // At most the commit in progress may be durable, or the first writes of a group in progress.
     guard commit <= workload.lastUnderWay(after: acknowledged) else {
       throw Finding("commit \(commit) is there, \(acknowledged) was acknowledged")
     }
@@ -106,7 +105,7 @@ struct Verifier {
     return (commit, found.blobCount)
   }
 
-  /// Uploads that were cut off are swept when the store is opened: every large value has an object.
+  /// Verifies that opening the store has removed interrupted uploads, so that every blob belongs to an object.
   private func verifyBlobs(_ path: String, _ expected: ClosedRange<Int>) throws {
     let environment = try LMDBEnvironment.open(at: path)
     defer { environment.close() }
@@ -131,7 +130,7 @@ struct Verifier {
     let manager = FileManager.default
     for name in try manager.contentsOfDirectory(atPath: root) where name != "store" {
       if workload.makesCopies, Copies.isOwn(name) { continue }
-      // Besides, there can only be what a creation left that failed before, and could not remove.
+      // Only the remains of an earlier failed creation may be there, if they could not be removed.
       guard name.hasPrefix(".store.creating-") else { throw Finding("unexpected file beside the store: \(name)") }
     }
     for name in try manager.contentsOfDirectory(atPath: root + "/store") where !Self.storeFiles.contains(name) {
@@ -140,21 +139,22 @@ struct Verifier {
   }
 }
 
-/// What is wrong with a store, or with how a process behaved.
+/// A violated requirement of a store or of a process.
 struct Finding: Error, CustomStringConvertible {
   let description: String
   init(_ description: String) { self.description = description }
 }
 
 extension Verifier {
-  /// Answers a line for each line `ACKNOWLEDGED COPIES ROOT` on standard input, until there are no more: `sound COMMIT` or
-  /// `unsound REASON`. The copies' names have commas between; `-` is none.
+  /// Answers each line `ACKNOWLEDGED COPIES ROOT` on standard input with `sound COMMIT` or `unsound REASON`. Commas
+  /// separate the names of the copies; `-` is none.
   func serve() {
     while let line = readLine() {
       let parts = line.split(separator: " ", maxSplits: 2)
       guard parts.count == 3, let acknowledged = Int(parts[0]) else { return }
       let copied = parts[1] == "-" ? [] : parts[1].split(separator: ",").map(String.init)
-      // IntegrityIssue can also make a process run in circles: the kernel ends it then, and the campaign sees the signal.
+      // Corruption can also cause an endless loop: the alarm then ends the process, and the campaign receives the
+      // signal.
       alarm(VerifyServer.secondsPerImage)
       switch verify(root: String(parts[2]), acknowledged: acknowledged, copied: Set(copied)) {
       case .success(let commit): Worker.say("sound \(commit)")

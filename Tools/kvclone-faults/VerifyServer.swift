@@ -1,9 +1,9 @@
-/// A child process that verifies one image after the other.
+/// A child process that verifies images one after another.
 final class VerifyServer {
   static let secondsPerImage: UInt32 = 60
 
   enum Verdict: Sendable, Equatable {
-    /// A sound store at this commit; −1: no store.
+    /// An intact store at this commit; −1: no store.
     case sound(Int)
     case unsound(String)
     /// The process that opened the image ended.
@@ -17,8 +17,9 @@ final class VerifyServer {
       context, ["verify", "--states-file", context.statesFile] + context.workloadArguments, errors: errors)
   }
 
-  /// - Parameter acknowledged: the last commit that was acknowledged, −1 for none, not even the creation.
-  /// - Parameter copied: the copies that were.
+  /// - Parameters:
+  ///   - acknowledged: the last acknowledged commit, −1 for none, not even the creation.
+  ///   - copied: the acknowledged copies.
   func verify(root: String, acknowledged: Int, copied: [String]) throws -> Verdict {
     let names = copied.isEmpty ? "-" : copied.joined(separator: ",")
     switch try process.ask("\(acknowledged) \(names) \(root)") {

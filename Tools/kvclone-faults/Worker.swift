@@ -1,14 +1,14 @@
 import Foundation
 import KVClone
 
-/// The process in which faults strike: it makes a store, performs the workload, and tells what it acknowledged.
+/// The process into which faults are injected: it creates a store, performs the workload, and reports acknowledgements.
 ///
-/// A line a fact on standard output, unbuffered, in the order in which things happened:
-/// `ack N` (0: the store was made; `ack N as COMMIT` for a write of a group, with its number in the store), `error N KIND`, `state DIGEST` (after an error, or after each commit where asked),
-/// `reopened N`, `done N`, and around each copy of the store `copying NAME` and `copied NAME`. The shim adds
-/// `fault OPERATION CALL` in between. It exits with 0 when it came to its end.
+/// It writes one line per event to standard output, unbuffered and in order: `ack N` (0: the creation; `ack N as
+/// COMMIT` for a write of a group, with its number in the store), `error N KIND`, `state DIGEST` (after an error, or
+/// after each commit on request), `reopened N`, `done N`, and around each copy of the store `copying NAME` and `copied
+/// NAME`. The shim adds `fault OPERATION CALL` in between. The worker exits with 0 after the last commit.
 struct Worker {
-  /// Mistakes that the campaign must find; see `SelfTest`.
+  /// Bugs that the campaign must detect; see `SelfTestFaults`.
   enum PlantedBug: String, CaseIterable {
     case earlyAcknowledgement, ignoredError, earlyMigration, lateSnapshot, keptSavepoint
   }
@@ -17,17 +17,17 @@ struct Worker {
     let description: String
   }
 
-  /// The directory that the store's is in.
+  /// The directory that contains the store's directory.
   let root: String
   var workload: Workload
   var plantedBug: PlantedBug?
   var plantedBugOfGroups: GroupRun.PlantedBug?
-  /// The content after each commit, from 0, which decides whether a commit that failed is durable. Nil in the run that
-  /// determines it: without faults, with one commit for each write of a group, without the changes that a savepoint
-  /// rolls back, and with a report of the content after each commit.
+  /// The content after each commit, from 0, which determines whether a failed commit is durable. Nil in the run that
+  /// determines the contents: without faults, with one commit per write of a group, without the changes of rolled-back
+  /// savepoints, and with a report of the content after each commit.
   var states: [String]?
 
-  /// How often a step is tried with the fault still there, before it is asked to go away.
+  /// The number of attempts of a step before the fault is cleared.
   static let attemptsUnderFault = 2
   static let attempts = 5
 
@@ -73,7 +73,7 @@ struct Worker {
     throw Stuck(description: "cannot create the store after the fault was removed")
   }
 
-  /// - Parameter version: the one that it has to have; nil where a commit's outcome is to be found out.
+  /// - Parameter version: the expected version; nil if a commit's outcome is unknown.
   private func open(_ number: Int, expecting version: WorkloadVersion?) throws -> ObjectStore {
     for attempt in 1...Self.attempts {
       do {
@@ -98,7 +98,7 @@ struct Worker {
           try store.createSnapshot(named: Workload.snapshotName(number - 1))
         }
         if !isEarly { Self.say("ack \(number)") }
-        // What the opening may have to report is no matter of this commit any more.
+        // Errors of this opening do not belong to the commit, which is already acknowledged.
         if isMigration { store = try open(number + 1, expecting: workload.version(after: number)) }
         return
       } catch {
@@ -111,8 +111,7 @@ struct Worker {
     throw Stuck(description: "cannot repeat commit \(number) after the fault was removed")
   }
 
-  /// Whether a commit took place that ended in an error; where its outcome was unknown, the store is opened anew to find
-  /// out.
+  /// Whether a commit that ended in an error is durable. If its outcome is unknown, opens the store again to find out.
   private func hasHappened(_ number: Int, despite error: any Error, _ store: inout ObjectStore) throws -> Bool {
     if (error as? StoreError)?.kind == .commitOutcomeUnknown {
       store.close()
@@ -132,7 +131,7 @@ struct Worker {
         return Self.say("copied \(copy)")
       } catch {
         try tell(error, number)
-        // It had its name already when something failed.
+        // The copy already had its final name when the error occurred.
         if (error as? StoreError)?.kind == .storeExists, attempt > 1 { return Self.say("copied \(copy)") }
         if attempt == Self.attemptsUnderFault { Fault.clear() }
       }
@@ -153,21 +152,21 @@ struct Worker {
     return state
   }
 
-  /// Every failure has a type of the library's own; any other ends the process, and the trial has failed.
+  /// Reports an error. An error that is not a library error ends the process, and the trial fails.
   func tell(_ error: any Error, _ number: Int) throws {
     guard let typed = error as? any KVCloneError else { throw error }
     Self.say("error \(number) \(typed.kindName)")
     StandardError.write("commit \(number): \(typed.kindName): \(typed.message)\n")
   }
 
-  /// One system call, so that the line stands in the shim's journal where it belongs.
+  /// Writes a line with one system call, so that it has the right position in the shim's journal.
   static func say(_ line: String) {
     let bytes = Array((line + "\n").utf8)
     _ = bytes.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
   }
 }
 
-/// The shim's other half, where it is loaded.
+/// The shim's interface to the process, if it is loaded.
 enum Fault {
   static func clear() {
     guard let symbol = dlsym(nil, "kvclone_fault_clear") else { return }

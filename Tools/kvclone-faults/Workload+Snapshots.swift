@@ -1,8 +1,8 @@
 import KVClone
 
-/// The workload's commits that have to do with what the store showed before: snapshots, and other versions of the model.
+/// The workload's commits with snapshots and migrations.
 extension Workload {
-  /// The youngest snapshot that was asked for, of the version that the store has.
+  /// The latest manual snapshot with the store's current model version.
   private func youngestSnapshot(_ store: ObjectStore) throws -> Snapshot? {
     let version = store.model.versionIdentifier
     guard let found = try store.snapshots().last(where: { !$0.isAutomatic && $0.modelVersion == version }) else {
@@ -23,7 +23,7 @@ extension Workload {
     try store.rollback(to: snapshot, objects: [project])
   }
 
-  /// Deletes all snapshots, or those that have an older and a younger one.
+  /// Deletes all snapshots, or those between the oldest and the latest.
   func deleteSnapshots(
     _ number: Int, _ store: ObjectStore, _ random: inout SeededGenerator, onlyInner: Bool
   ) throws {

@@ -1,15 +1,15 @@
 import Foundation
 import KVClone
 
-/// A series of commits, each a function of the seed, of its number and of the content before it, so that the content
-/// after commit N is known without being remembered. No two of them leave the same content.
+/// A series of commits. Each is a function of the seed, its number and the content before it, so the content after
+/// commit N is reproducible. No two commits leave the same content.
 struct Workload: Sendable {
   var seed: UInt64
-  /// How many commits there are, numbered from 1. The store counts more of them: it stages and sweeps in its own.
+  /// The number of commits, numbered from 1. The store counts more: uploads and cleanup have commits of their own.
   let commitCount: Int
-  /// Whether commits are made durable by the commit log.
+  /// Whether commits use the write-ahead log.
   var usesCommitLog = false
-  /// Whether copies of the store are made on the way.
+  /// Whether the workload makes copies of the store.
   var makesCopies = false
 
   var savepointUse = SavepointUse.used
@@ -17,29 +17,29 @@ struct Workload: Sendable {
   /// Small enough that a commit of many images spills several times.
   static let spillBudget = 32 << 10
 
-  /// Longer than what an upload holds in memory, so that it takes several transactions.
+  /// Longer than the memory buffer of an upload, so that it takes several transactions.
   private static let stagedLength = 5 << 20
-  /// More than one chunk at once.
+  /// Longer than one chunk.
   private static let largeLength = 1_300_000
 
   enum Kind: Sendable {
     case base, changes, spilling, clone, deletion, cleaning, staged, large
-    /// Savepoints in savepoints, half of them rolled back.
+    /// Nested savepoints, half of them rolled back.
     case savepoints
     /// One of several concurrent asynchronous writes, which share commits of the engine; adjacent ones are one group.
     case grouped
-    /// A snapshot is made; the store, or one project with all that is its, is rolled back to the youngest one; snapshots
-    /// are deleted, some from between others, or all.
+    /// Creates a snapshot; rolls the store, or one project with its objects, back to the latest snapshot; deletes some
+    /// snapshots between others, or all.
     case snapshot, rollback, objectRollback, someSnapshots, allSnapshots
-    /// To the next version of the model: by a call of its own, by opening the store with it, by a mapping model, and over
-    /// versions between.
+    /// Migrates to the next model version: explicitly, during opening, with a mapping model, and through intermediate
+    /// versions.
     case migration, automaticMigration, mappingMigration, chainedMigration
 
     var isMigration: Bool { [.migration, .automaticMigration, .mappingMigration, .chainedMigration].contains(self) }
   }
 
-  /// What each commit does, from 1; the quick form has the first part. Large groups and the large commit are late, because
-  /// every later trial has to perform them. The last group has more writes than the engine commits at a time.
+  /// The kind of each commit, from 1; quick mode uses the first part. Large groups and the large commit are late,
+  /// because every later trial performs them. The last group has more writes than the engine commits at a time.
   private static let quickSchedule: [Kind] =
     [
       .base, .snapshot, .clone, .changes, .objectRollback, .rollback, .spilling, .staged, .migration, .someSnapshots,
@@ -56,14 +56,14 @@ struct Workload: Sendable {
 
   private static func group(of count: Int) -> [Kind] { Array(repeating: .grouped, count: count) }
 
-  /// What comes after the first commits where copies are made: a migration, after which there is something to compact.
+  /// The commits after the first ones if copies are made: they include a migration, which leaves free pages to compact.
   private static let scheduleOfCopies: [Kind] = [
     .base, .snapshot, .clone, .changes, .objectRollback, .allSnapshots, .migration,
   ]
   static var quickCount: Int { quickSchedule.count }
   static var fullCount: Int { schedule.count }
   static var countWithCopies: Int { scheduleOfCopies.count }
-  /// What comes after those, again and again.
+  /// The commits after those, repeated.
   private static let later: [Kind] = [
     .changes, .snapshot, .clone, .spilling, .grouped, .grouped, .grouped, .rollback, .deletion, .staged, .savepoints,
     .objectRollback, .changes, .allSnapshots, .cleaning,
@@ -75,39 +75,39 @@ struct Workload: Sendable {
     return Self.later[(number - Self.schedule.count - 1) % Self.later.count]
   }
 
-  /// The model's version that the store has after a commit.
+  /// The model version of the store after a commit.
   func version(after number: Int) -> WorkloadVersion {
     WorkloadVersion(index: (0..<max(0, number)).count { kind($0 + 1).isMigration })
   }
 
-  /// Whether the process closes the store before this step and opens it again, so that faults meet that too.
+  /// Whether the process reopens the store before this step, so that faults can hit the opening.
   func opensAgain(before number: Int) -> Bool { number % 6 == 4 }
 
   func options() -> StoreOptions {
     var options = StoreOptions()
     options.spillBudget = Self.spillBudget
     options.journalMode = usesCommitLog ? .writeAheadLog : .copyOnWrite
-    // So that it is full, and begins anew, in the course of the workload.
+    // The log is checkpointed and restarted during the workload.
     options.walSizeLimit = 0
-    // So that some go when another one is made; and whatever day it is.
+    // A new snapshot evicts older ones, independently of the date.
     options.snapshotRetention = SnapshotRetention(last: 2, hourly: 0, daily: 0, weekly: 0)
     options.groupCommit = Self.groupCommit
     return options
   }
 
-  /// What names the workload on the command line.
+  /// The command line arguments that describe the workload.
   var arguments: [String] {
     ["--seed", "\(seed)", "--commits", "\(commitCount)"] + (usesCommitLog ? ["--commit-log"] : [])
       + (makesCopies ? ["--copies"] : [])
   }
 
-  /// Performs one commit. It is durable when this returns; when it throws, it can be tried again. A migration closes the
+  /// Performs one commit. It is durable when this returns; after an error it can be repeated. A migration closes the
   /// store, and leaves it closed.
   func perform(_ number: Int, on store: ObjectStore, at path: String) throws {
     var random = SeededGenerator(seed: seed, stream: UInt64(number))
     switch kind(number) {
     case .clone:
-      // The clone's own entry, which plans without the lock and writes in a transaction of its own.
+      // The clone method of the store, which plans without the write lock and writes in a transaction of its own.
       let projects = try store.read { try Workload.ids(of: "Project", in: $0) }
       guard let project = random.element(projects) else { return try changes(number, store, random) }
       _ = try store.clone([project], options: Workload.cloneOptions(number))
@@ -123,7 +123,7 @@ struct Workload: Sendable {
     case .large:
       try stage(number, Array(repeating: Workload.stagedLength / 8, count: 8), store, &random) {
         (transaction, random) in
-        // The other way for many bytes: one value, given whole.
+        // The alternative to a stream: one large value.
         let photos = try Workload.ids(of: "Photo", in: transaction)
         guard let photo = random.element(photos) else { return }
         let image = Workload.bytes(Workload.largeLength + random.below(100_000), &random)
@@ -162,12 +162,12 @@ struct Workload: Sendable {
     return options
   }
 
-  /// Asks once more for the clone that a commit made; whether the store knew it, all of it there. True where the commit
-  /// was none.
+  /// Repeats the clone of a commit with its idempotency key. Returns whether the store recognized it with all its
+  /// objects; true if the commit was not a clone.
   func knowsClone(_ number: Int, in store: ObjectStore) throws -> Bool {
     guard kind(number) == .clone else { return true }
     var random = SeededGenerator(seed: seed, stream: UInt64(number))
-    // The youngest project is a clone; with those that were made with it left out, the others are those that there were.
+    // The youngest project is a clone. Without the objects of its commit, the projects are those from before the clone.
     let projects = try store.read { transaction in
       let all = try Workload.ids(of: "Project", in: transaction)
       guard let youngest = all.last, let made = try transaction.provenance(of: youngest)?.cloneCommit else {
@@ -183,7 +183,7 @@ struct Workload: Sendable {
     return result.isRepeated && result.deletedRoots.isEmpty && source == project
   }
 
-  /// A value that is uploaded in transactions of its own, and used in a later one, together with what `body` does.
+  /// Uploads a blob in transactions of its own, and uses it in a later transaction together with `body`.
   private func stage(
     _ number: Int, _ lengths: [Int], _ store: ObjectStore, _ random: inout SeededGenerator,
     and body: (inout WriteTransaction, inout SeededGenerator) throws -> Void = { _, _ in }
@@ -202,7 +202,7 @@ struct Workload: Sendable {
     }
   }
 
-  /// An entity's objects by ascending serial.
+  /// The ids of an entity's objects in ascending order.
   static func ids<T: ObjectReading & ~Copyable>(of entity: String, in transaction: borrowing T) throws -> [ObjectID] {
     var ids: [ObjectID] = []
     try transaction.forEachObject(of: entity) { object in
@@ -212,7 +212,7 @@ struct Workload: Sendable {
     return ids
   }
 
-  /// Bytes that no other value has, so that one page in another's place shows.
+  /// Unique bytes, so that swapped pages are detected.
   static func bytes(_ count: Int, _ random: inout SeededGenerator) -> Data {
     var words: [UInt64] = []
     words.reserveCapacity(count / 8 + 1)

@@ -1,18 +1,18 @@
 import Foundation
 import KVClone
 
-/// What the workload stores: something of every kind of list, link and value that is written in a way of its own. Its
-/// versions differ in everything that a migration does in a way of its own.
+/// The models of the workload: they have every kind of list, relationship and value with its own storage form. The
+/// versions include every kind of change that migrations handle separately.
 enum WorkloadModel {
-  /// From the earliest to the latest. Nothing in them depends on the clock or on chance, so that a state is a function of
-  /// the seed and the commit.
+  /// The versions in order. They do not depend on time or randomness, so that a state is a function of the seed and the
+  /// commit.
   static let versions = [first, second, third, fourth, seventh]
 
   static func version(named name: String?) -> ManagedObjectModel? {
     versions.first { $0.versionIdentifier == name }
   }
 
-  /// Entities whose objects get new ids by a migration.
+  /// Entities with objects that get new ids in a migration.
   static let movingEntities = ["Tag", "Album"]
 
   private static let first = ManagedObjectModel("Faults", version: "1") {
@@ -50,9 +50,10 @@ enum WorkloadModel {
     }
   }
 
-  /// Objects move (tags come under another root), are rewritten (ratings), and go (remarks, whose table stays for
-  /// snapshots); large values go (drafts); a to-one becomes to-many (covers); names change (a photo's title); attributes
-  /// come (caption, width; and an album's subtitle, for which no record is rewritten); indexes are dropped, made (rating), and made anew (of the tags' constraint).
+  /// Objects move (tags get another root entity), are rewritten (ratings), and are deleted (remarks, but their table
+  /// stays for snapshots); blobs are deleted (drafts); a to-one becomes to-many (covers); names change (a photo's
+  /// title); attributes are added (caption, width; and an album's subtitle, for which no record is rewritten); indexes
+  /// are dropped, created (rating), and rebuilt (of the tags' constraint).
   private static let second = ManagedObjectModel("Faults", version: "2") {
     EntityDescription("Project") {
       AttributeDescription("title", .string, optional: false)
@@ -87,8 +88,8 @@ enum WorkloadModel {
     }
   }
 
-  /// Tags move back and albums elsewhere, who have ordered lists on both of their sides; ratings are rewritten once more;
-  /// unordered lists get an order (tags, covers); remarks come again, which are others than those of the first version.
+  /// Tags move back, and albums, which have ordered lists on both sides, move; ratings are rewritten again; unordered
+  /// lists become ordered (tags, covers); a new entity reuses the name of the deleted remarks.
   private static let third = ManagedObjectModel("Faults", version: "3") {
     EntityDescription("Project", indexes: [FetchIndexDescription("number", [.init("number"), .init("title")])]) {
       AttributeDescription("title", .string, optional: false)
@@ -125,7 +126,7 @@ enum WorkloadModel {
     }
   }
 
-  /// What cannot be inferred, and takes a mapping model, by which all objects are made anew.
+  /// Changes that cannot be inferred: they require a mapping model, which recreates all objects.
   private static let fourth: ManagedObjectModel = {
     var entities = third.entities
     for index in entities.indices where entities[index].name == "Photo" {
@@ -138,11 +139,11 @@ enum WorkloadModel {
     return ManagedObjectModel(name: "Faults", versionIdentifier: "4", entities: entities)
   }()
 
-  /// From the fourth version to the seventh, over two that no store of the workload ever has: what is changed in each of them
-  /// is written once, for all of them.
+  /// The versions of a migration from the fourth to the seventh version. The store never has the two intermediate
+  /// versions; the migration writes the changes of all versions at once.
   static let chain = [fourth, fifth, sixth, seventh]
 
-  /// A number becomes another kind of number, an attribute comes that goes again, and one that stays.
+  /// Changes the type of a number, adds an attribute that the next version removes, and one that stays.
   private static let fifth = changed(fourth, to: "5") { entity in
     switch entity.name {
     case "Photo":
@@ -164,7 +165,7 @@ enum WorkloadModel {
     }
   }
 
-  /// The label of tags becomes what an index is made of, and the remarks' text is wanted.
+  /// The labels of tags become indexed, and the remarks' text becomes mandatory.
   private static let seventh = changed(sixth, to: "7") { entity in
     switch entity.name {
     case "Tag":
@@ -183,7 +184,7 @@ enum WorkloadModel {
     return ManagedObjectModel(name: model.name, versionIdentifier: version, entities: entities)
   }
 
-  /// Gives a mandatory attribute another type.
+  /// Changes the type of a mandatory attribute.
   private static func retype(
     _ name: String, _ type: AttributeType, default value: AttributeValue, of entity: inout EntityDescription
   ) {
@@ -192,7 +193,7 @@ enum WorkloadModel {
     }
   }
 
-  /// From the third version to the fourth.
+  /// The mapping from the third version to the fourth.
   static let mapping = MappingModel(
     ["Project", "Album", "Tag", "Remark"].map { EntityMapping(from: $0, to: $0) } + [
       EntityMapping(
@@ -201,9 +202,9 @@ enum WorkloadModel {
     ])
 }
 
-/// What the workload's steps have to know of a version: what it calls things, and how it stores them.
+/// The properties of a model version that the workload's steps depend on: names, and kinds of storage.
 struct WorkloadVersion: Sendable {
-  /// From 0 on, among ``WorkloadModel/versions``.
+  /// The index in ``WorkloadModel/versions``.
   let index: Int
 
   var model: ManagedObjectModel { WorkloadModel.versions[index] }
@@ -211,7 +212,7 @@ struct WorkloadVersion: Sendable {
   var hasRemarks: Bool { index != 1 }
   var hasDrafts: Bool { index == 0 }
   var hasOrigins: Bool { index >= 3 }
-  /// The relationship of covers; nil where it is to-many, and called covers.
+  /// The name of the to-one relationship of covers; nil if it is to-many and named covers.
   var cover: String? { index == 0 ? "cover" : nil }
 
   func rating(_ number: Int) -> AttributeValue {

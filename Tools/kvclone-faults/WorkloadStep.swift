@@ -1,8 +1,8 @@
 import Foundation
 import KVClone
 
-/// One transaction of the workload. What it picks depends on ranks, never on ids: a transaction that failed and is
-/// tried again has other serials.
+/// One transaction of the workload. It selects objects by rank and not by id, because a failed and repeated transaction
+/// uses other serials.
 struct WorkloadStep {
   var random: SeededGenerator
   let number: Int
@@ -36,12 +36,12 @@ struct WorkloadStep {
       for _ in 0..<2 { albums.append(try insertAlbum(of: project, &transaction)) }
     }
     for _ in 0..<10 { try insertPhoto(&transaction) }
-    // More than a record has room for, so that they are in a list of its own.
+    // More members than fit into a record, so that they are stored in a separate list.
     for _ in 0..<20 { try insertRemark(on: photos[0], &transaction) }
     for photo in photos.prefix(3) { try insertRemark(on: photo, scanLength: 2_000 + random.below(5_000), &transaction) }
   }
 
-  /// Enough images that dirty pages are written before the commit, and lists that outgrow the record.
+  /// Inserts enough images that dirty pages spill before the commit, and lists that outgrow the record.
   mutating func insertManyPhotos(_ transaction: inout WriteTransaction) throws {
     guard let album = random.element(albums), let tag = random.element(tags) else { return }
     for _ in 0..<20 { try insertPhoto(&transaction, album: album, tag: tag) }
@@ -54,7 +54,7 @@ struct WorkloadStep {
     }
   }
 
-  /// Deletes down to a size at which a trial is still quick, by cascade and one by one.
+  /// Deletes objects by cascade and one by one, down to a size that keeps trials fast.
   mutating func clean(_ transaction: inout WriteTransaction) throws {
     while projects.count > 2 { try transaction.delete([projects.remove(at: random.below(projects.count))]) }
     try read(transaction)
@@ -67,8 +67,8 @@ struct WorkloadStep {
     try transaction.set(project, "number", .integer(Int64(number)))
   }
 
-  /// Deletes, and nothing else: of each kind, and what goes with it. (Without anything to delete, a tag is made: every commit
-  /// changes something.)
+  /// Deletes objects of each kind, and the objects that depend on them. If there is nothing to delete, inserts a tag,
+  /// because every commit changes something.
   mutating func deleteSome(_ transaction: inout WriteTransaction) throws {
     if photos.isEmpty { _ = try transaction.insert("Tag", ["name": .string(title("tag"))]) }
     if let photo = random.element(photos) { try transaction.delete([photo]) }
@@ -79,17 +79,17 @@ struct WorkloadStep {
     try read(transaction)
     if projects.count > 1, let project = random.element(projects) { try transaction.delete([project]) }
     try read(transaction)
-    // Some at once.
+    // Several in one call.
     try transaction.delete(Array(photos.shuffled(using: &random).prefix(photos.count / 4)))
   }
 
   mutating func changeSome(_ transaction: inout WriteTransaction) throws {
-    // The first change always changes something: a transaction without any would not raise the counter.
+    // The insertion guarantees a change; an empty transaction would not increment the commit counter.
     try insertPhoto(&transaction)
     try change(6, &transaction)
   }
 
-  /// Changes this and that of what is there.
+  /// Changes random existing objects.
   mutating func change(_ count: Int, _ transaction: inout WriteTransaction) throws {
     for _ in 0..<count {
       guard let photo = random.element(photos), let album = random.element(albums), let tag = random.element(tags)
@@ -106,7 +106,7 @@ struct WorkloadStep {
       case 5:
         photos.removeAll { $0 == photo }
         try transaction.delete([photo])
-        // Its remarks are gone with it.
+        // The delete cascades to its remarks.
         try read(transaction)
       case 6: if let project = random.element(projects) { try cover(project, photo, &transaction) }
       case 7: try remark(on: photo, &transaction)
@@ -115,7 +115,7 @@ struct WorkloadStep {
     }
   }
 
-  /// A value of several chunks of the stream's own making.
+  /// Streams a blob in several chunks.
   private mutating func streamNotes(_ transaction: inout WriteTransaction) throws {
     guard let project = random.element(projects) else { return }
     let pieces = (0..<3).map { _ in Workload.bytes(2_000 + random.below(20_000), &random) }
@@ -132,7 +132,7 @@ struct WorkloadStep {
     }
   }
 
-  /// One more, or one less.
+  /// Inserts or deletes a remark.
   private mutating func remark(on photo: ObjectID, _ transaction: inout WriteTransaction) throws {
     guard version.hasRemarks else { return }
     guard let old = random.element(remarks), random.chance(50) else {

@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import KVCloneLMDB
 
-/// A planted mistake: a long ordered list is changed, and what leads from ranks to members, or from a member to its rank, is not.
+/// A planted bug: a long ordered list changes, but its directory or the rank of a member does not.
 enum WrongRanks {
   private typealias Entries = [[UInt8]: [UInt8]]
 
@@ -15,7 +15,7 @@ enum WrongRanks {
         let before = try leaders(path)
         try moveSome(path, &random)
         let after = try leaders(path)
-        // In an order that is the same on every run.
+        // In a deterministic order.
         let changed = before.keys.filter { after[$0] != nil && after[$0] != before[$0] }.sorted {
           $0.lexicographicallyPrecedes($1)
         }
@@ -34,7 +34,7 @@ enum WrongRanks {
     }
   }
 
-  /// Far enough for the members to come to other chunks.
+  /// Moves a member far enough to change chunks.
   private static func moveSome(_ path: String, _ random: inout SeededGenerator) throws {
     let store = try ObjectStore.open(at: path)
     defer { store.close() }
@@ -45,7 +45,7 @@ enum WrongRanks {
     try store.write { try $0.link(project, "albums", [albums[from]], at: to) }
   }
 
-  /// A key of `links` has the kind of its entry here; chunks are of kind 0.
+  /// The offset of the entry kind in a key of `links`; chunks have kind 0.
   private static let kindOffset = 10
 
   /// The entries of directories and member indexes.

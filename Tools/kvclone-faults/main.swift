@@ -1,6 +1,6 @@
 import Foundation
 
-/// `KVCloneFaultTool work …` and `verify …` are the campaign's own child processes; without either it is the campaign.
+/// Runs the campaign, or one of its child processes: `KVCloneFaultTool work …`, `verify …` and others.
 func run(_ arguments: [String]) throws -> Int32 {
   switch arguments.first {
   case "work":

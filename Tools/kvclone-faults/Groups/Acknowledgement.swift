@@ -1,4 +1,4 @@
-/// A line `ack N` or `ack N as COMMIT` of a worker: a commit of the workload that the store has acknowledged.
+/// A commit of the workload that the store has acknowledged: a line `ack N` or `ack N as COMMIT` of a worker.
 struct Acknowledgement: Sendable, CustomStringConvertible {
   /// The number in the workload; 0 is the creation.
   let number: Int
@@ -10,7 +10,7 @@ struct Acknowledgement: Sendable, CustomStringConvertible {
     self.commit = commit
   }
 
-  /// Returns nil if the line is no acknowledgement.
+  /// Returns nil if the line is not an acknowledgement.
   init?(line: some StringProtocol) {
     let parts = line.split(whereSeparator: \.isWhitespace)
     guard parts.count > 1, parts[0] == "ack", let number = Int(parts[1]) else { return nil }
@@ -20,8 +20,8 @@ struct Acknowledgement: Sendable, CustomStringConvertible {
 
   var description: String { "ack \(number)" + (commit.map { " as \($0)" } ?? "") }
 
-  /// What is wrong with the commit numbers of acknowledged writes; nil if they ascend in the order of the writes, and
-  /// without gaps where `groups` has both writes and no fault made the store commit anything between them.
+  /// Returns an explanation if the commit numbers of acknowledged writes are out of order: they must ascend in the
+  /// order of the writes, and without gaps within a group unless a fault made the store commit in between.
   static func disorder(
     of acknowledgements: [Acknowledgement], groups: [ClosedRange<Int>], isDisturbed: Bool
   ) -> String? {

@@ -9,8 +9,8 @@ import KVClone
 /// the queue's thread; the tasks only report what returned.
 struct ConcurrentWrites<Value: Sendable>: Sendable {
   let store: ObjectStore
-  /// Called when a write returns or throws, with its place among the writes; in the order in which they do, and no two
-  /// calls at the same time.
+  /// Called when a write returns or throws, with the index of the write; in the order of completion, one call at a
+  /// time.
   let didEnd: @Sendable (Int, Result<Value, any Error>) -> Void
 
   init(_ store: ObjectStore, didEnd: @escaping @Sendable (Int, Result<Value, any Error>) -> Void) {
@@ -18,7 +18,7 @@ struct ConcurrentWrites<Value: Sendable>: Sendable {
     self.didEnd = didEnd
   }
 
-  /// Returns when all writes have ended, and the store and the tasks keep nothing of them.
+  /// Returns when all writes have ended and their closures are released.
   func run(_ bodies: [@Sendable (inout WriteTransaction) throws -> Value]) {
     let executor = FirstInFirstOutExecutor()
     let isHeld = DispatchSemaphore(value: 0)
@@ -48,7 +48,7 @@ struct ConcurrentWrites<Value: Sendable>: Sendable {
     Task(executorPreference: executor) {
       do {
         let value = try await store.write(label: "group") { transaction in
-          // What an earlier group returned is reported before this one does anything that can fail.
+          // Reports the results of earlier groups before this write does anything that can fail.
           executor.drain()
           return try body(&transaction)
         }
@@ -69,7 +69,7 @@ struct ConcurrentWrites<Value: Sendable>: Sendable {
   }
 }
 
-/// Runs the parts of tasks one after the other, in the order in which they become ready.
+/// Runs the jobs of tasks serially, in the order in which they become ready.
 private final class FirstInFirstOutExecutor: TaskExecutor {
   private let queue = DispatchQueue(label: "tasks")
 
@@ -78,6 +78,6 @@ private final class FirstInFirstOutExecutor: TaskExecutor {
     queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 
-  /// Waits for the parts that are ready.
+  /// Waits for the jobs that are ready.
   func drain() { queue.sync {} }
 }

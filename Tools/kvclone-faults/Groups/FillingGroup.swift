@@ -1,9 +1,9 @@
 import KVClone
 import Synchronization
 
-/// Concurrent writes that fill a disk. Those that fit are there, and those that do not leave nothing.
+/// Concurrent writes that fill a disk. Writes that fit are stored completely; the others leave no changes.
 struct FillingGroup {
-  /// What the titles of its photos begin with, besides a word.
+  /// The part of the titles of its photos that identifies the group.
   let name: String
   let version: WorkloadVersion
 
@@ -14,8 +14,8 @@ struct FillingGroup {
 
   /// Inserts a photo in each write; some writes throw.
   ///
-  /// - Throws: the first error of a write that was not to throw, if none has been stored; ``Finding`` if others are stored
-  ///   than those that returned.
+  /// - Throws: the first unexpected error of a write, if none has been stored; ``Finding`` if the stored writes differ
+  ///   from those that returned.
   func insert(_ count: Int, into store: ObjectStore, _ random: inout SeededGenerator) throws {
     let outcome = Mutex(Outcome())
     let writes = ConcurrentWrites<String>(store) { _, result in
@@ -53,7 +53,7 @@ struct FillingGroup {
     if stored.isEmpty, let error = failures.first { throw error }
   }
 
-  /// The photos of the group, in the order of their commits.
+  /// The titles of the group's photos, in commit order.
   private func names(in store: ObjectStore) throws -> [String] {
     var names: [String] = []
     try store.read { transaction in

@@ -1,13 +1,13 @@
 import KVClone
 import Synchronization
 
-/// Performs commits of a group of the workload, all of them at the same time, and between them writes that fail.
+/// Performs commits of a group of the workload concurrently, with writes that fail between them.
 struct GroupRun: Sendable {
-  /// What a write fails by.
+  /// The causes of failure of a write.
   enum Failure: CaseIterable {
     case error, missingValue, conflict
 
-    /// Whether a write that fails by this throws such an error.
+    /// Whether a write with this cause throws such an error.
     func isReason(for error: any Error) -> Bool {
       switch self {
       case .error: error is Failed
@@ -20,17 +20,17 @@ struct GroupRun: Sendable {
   /// The error of a write that throws.
   struct Failed: Error {}
 
-  /// Mistakes that the campaign must find; see `SelfTestFaults`.
+  /// Bugs that the campaign must detect; see `SelfTestFaults`.
   enum PlantedBug: String, CaseIterable {
-    /// A write is acknowledged in its transaction.
+    /// A write is acknowledged within its transaction.
     case earlyGroup
-    /// A write is acknowledged that did not happen.
+    /// A write that did not happen is acknowledged.
     case lostWrite
-    /// Of a write in the middle only the counter is there.
+    /// A write in the middle of the group stores only its counter.
     case skippedWrite
-    /// The changes of a write that fails are kept.
+    /// The changes of a failed write are kept.
     case keptFailure
-    /// Two writes have each other's commit number.
+    /// Two writes have swapped commit numbers.
     case unorderedCommits
   }
 
@@ -40,7 +40,7 @@ struct GroupRun: Sendable {
   var plantedBug: PlantedBug?
   /// Called for each write that returns, in the order of commits.
   var didCommit: @Sendable (Acknowledgement) -> Void = { _ in }
-  /// Called for each write that throws an error that it was not to throw.
+  /// Called for each write that throws an unexpected error.
   var didFail: @Sendable (any Error) -> Void = { _ in }
 
   init(_ workload: Workload, _ numbers: ClosedRange<Int>) {
@@ -48,7 +48,7 @@ struct GroupRun: Sendable {
     self.numbers = numbers
   }
 
-  /// What becomes of the writes.
+  /// The results of the writes.
   private struct Outcome {
     /// The last write that returned.
     var last: Write?
@@ -57,17 +57,17 @@ struct GroupRun: Sendable {
 
   /// A write that has returned.
   private struct Write: Sendable {
-    /// Its place in the queue.
+    /// The index in the queue.
     let task: Int
     let number: Int
-    /// Its commit number in the store.
+    /// The commit number of the store.
     let commit: UInt64
   }
 
   private typealias Body = @Sendable (inout WriteTransaction) throws -> Write
 
-  /// - Throws: the first error of a write that was not to throw one, when all have ended; ``Finding`` if a write is not
-  ///   what it has to be.
+  /// - Throws: the first unexpected error of a write, after all writes have ended; ``Finding`` if a write has a wrong
+  ///   result.
   func perform(on store: ObjectStore) throws {
     var staged: [Int: StagedBlob] = [:]
     for number in numbers { staged[number] = try workload.stagedData(number, store) }
@@ -109,7 +109,7 @@ struct GroupRun: Sendable {
     return Acknowledgement(write.number, as: commit)
   }
 
-  /// What is wrong with a result.
+  /// Returns a finding if the result of a write is wrong.
   private func finding(_ write: Write, _ task: Int, _ failure: Failure?, after last: Write?) -> Finding? {
     if failure != nil { return Finding("a write that fails was committed in the group of commit \(write.number)") }
     if write.task != task { return Finding("a write returned the result of another one of its group") }
@@ -119,7 +119,7 @@ struct GroupRun: Sendable {
       "commit \(write.number) of write \(task) of a group comes after commit \(last.number) of write \(last.task)")
   }
 
-  /// What each task fails by; nil for those that commit, of which there are as many as there are commits to make.
+  /// The cause of failure of each task; nil for tasks that commit, one for each commit to make.
   private func failures() -> [Failure?] {
     var random = SeededGenerator(seed: workload.seed, stream: 14_000_000 + UInt64(numbers.lowerBound))
     var failures: [Failure?] = Array(repeating: nil, count: numbers.count)
@@ -153,7 +153,7 @@ struct GroupRun: Sendable {
     let random = SeededGenerator(seed: workload.seed, stream: 15_000_000 + UInt64(number * 1_000 + task))
     var step = WorkloadStep(random, number: number, workload.version(after: numbers.lowerBound), workload.savepointUse)
     try step.read(transaction)
-    // It counts itself, and has to be rolled back in that, too.
+    // The counter is incremented first, so that the failure must roll it back.
     try workload.count(number, &transaction)
     do {
       try step.fail(plantedBug == .keptFailure ? .error : failure, &transaction)

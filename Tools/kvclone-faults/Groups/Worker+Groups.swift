@@ -3,9 +3,9 @@ import Synchronization
 
 /// The worker's groups of concurrent writes.
 extension Worker {
-  /// Performs the commits of a group at the same time, and those again that failed.
+  /// Performs the commits of a group concurrently, and repeats those that failed.
   ///
-  /// - Parameter states: each commit's content, from 0.
+  /// - Parameter states: the content after each commit, from 0.
   func performGroup(_ group: ClosedRange<Int>, _ states: [String], _ store: inout ObjectStore) throws {
     let acknowledged = Mutex(group.lowerBound - 1)
     for attempt in 1...Self.attempts {
@@ -25,7 +25,7 @@ extension Worker {
         return try run.perform(on: store)
       } catch {
         if !(error is any KVCloneError) { throw error }
-        // Where it is none of a write, but of an upload before them.
+        // The error may come from an upload before the writes.
         if failures.withLock({ $0.isEmpty }) {
           failures.withLock { $0.append(error) }
           try tell(error, group.lowerBound)

@@ -1,12 +1,12 @@
 import KVClone
 
-/// The steps of the workload that are more than one commit: groups of concurrent asynchronous writes.
+/// Steps of the workload with several commits: groups of concurrent asynchronous writes.
 ///
-/// What a write of a group changes depends on its place in the order of commits and not on its task. It learns its place
-/// from a counter in the store, which it increments: the number of the first project. So the content after each commit
-/// is known, although writes between them fail.
+/// The changes of a write in a group depend on its position in commit order and not on its task. A write determines its
+/// position with a counter in the store, which it increments: the number of the first project. The content after each
+/// commit is therefore deterministic, although writes between them fail.
 extension Workload {
-  /// Groups end where the workload says, and not when a slow machine has taken too long.
+  /// Groups end at the workload's limits and not at a timeout, which would depend on the speed of the machine.
   static let groupCommit: GroupCommitOptions = {
     var options = GroupCommitOptions()
     options.maximumCount = 64
@@ -14,7 +14,7 @@ extension Workload {
     return options
   }()
 
-  /// The commits that are under way at the same time as this one: its group, or itself.
+  /// The commits that run concurrently with this one: its group, or the commit alone.
   func step(of number: Int) -> ClosedRange<Int> {
     guard kind(number) == .grouped, !makesCopies else { return number...number }
     var (first, last) = (number, number)
@@ -30,19 +30,19 @@ extension Workload {
     }
   }
 
-  /// The last commit that can be durable when this is the last acknowledged one; -1 is none.
+  /// The last commit that can be durable after this acknowledged one; −1 is none.
   func lastUnderWay(after acknowledged: Int) -> Int {
     acknowledged < commitCount ? step(of: acknowledged + 1).upperBound : acknowledged
   }
 
-  /// The last commit of the step that comes `count` steps after that of a commit, or of the workload.
+  /// The last commit of the step that is `count` steps after that of a commit, or of the workload.
   func end(_ count: Int, stepsAfter number: Int) -> Int {
     var last = min(step(of: number).upperBound, commitCount)
     for _ in 0..<count { last = lastUnderWay(after: last) }
     return last
   }
 
-  /// The commit that the next write of a group makes.
+  /// The number of the next write of a group.
   static func nextNumber<T: ObjectReading & ~Copyable>(
     from first: Int, _ transaction: borrowing T
   ) throws -> Int {
@@ -52,7 +52,7 @@ extension Workload {
     return max(first, Int(number) + 1)
   }
 
-  /// Makes the next write of a group the one after this number.
+  /// Increments the counter of the group to this number.
   func count(_ number: Int, _ transaction: inout WriteTransaction) throws {
     guard let project = try Workload.ids(of: "Project", in: transaction).first else {
       throw Finding("the store has no project to count commits with")
@@ -60,7 +60,7 @@ extension Workload {
     try transaction.set(project, "number", .integer(Int64(number)))
   }
 
-  /// Uploads what the write of this number uses, if it is the one of its group that uses something.
+  /// Uploads the blob that the write of this number uses; nil for writes without a blob.
   func stagedData(_ number: Int, _ store: ObjectStore) throws -> StagedBlob? {
     guard number == step(of: number).lowerBound + 2 else { return nil }
     var random = SeededGenerator(seed: seed, stream: 7_000_000 + UInt64(number))
@@ -68,7 +68,7 @@ extension Workload {
     return try store.stageBlob { try $0.append(bytes) }
   }
 
-  /// One write of a group, in a commit of its own.
+  /// Performs one write of a group in its own commit.
   func writeOne(_ number: Int, _ store: ObjectStore) throws {
     let staged = try stagedData(number, store)
     try store.write { transaction in
@@ -78,7 +78,7 @@ extension Workload {
     }
   }
 
-  /// What the write of this number changes.
+  /// Performs the changes of the write of this number.
   func change(_ number: Int, _ staged: StagedBlob?, _ transaction: inout WriteTransaction) throws {
     var step = WorkloadStep(
       SeededGenerator(seed: seed, stream: UInt64(number)), number: number, version(after: number),
@@ -90,10 +90,10 @@ extension Workload {
 }
 
 extension WorkloadStep {
-  /// What a write of a group changes besides the counter.
+  /// The changes of a write in a group, besides the counter.
   mutating func changeInGroup(_ staged: StagedBlob?, _ transaction: inout WriteTransaction) throws {
     if let staged, let project = projects.last {
-      // What was used in a savepoint that is rolled back can be used again.
+      // A staged blob that was used in a rolled-back savepoint can be used again.
       try savepoint(isKept: false, &transaction) { try $1.setData(project, "notes", staged) }
       try transaction.setData(project, "notes", staged)
     }
@@ -104,7 +104,7 @@ extension WorkloadStep {
     try change(1, &transaction)
   }
 
-  /// What a write does that fails: some changes, and what makes it fail.
+  /// Makes some changes, then fails in the given way.
   mutating func fail(_ failure: GroupRun.Failure, _ transaction: inout WriteTransaction) throws {
     try changeInGroup(nil, &transaction)
     try insertPhoto(&transaction)

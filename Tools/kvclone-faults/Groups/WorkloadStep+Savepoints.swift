@@ -1,12 +1,12 @@
 import KVClone
 
-/// What becomes of the savepoints of the workload.
+/// The handling of the workload's savepoints.
 enum SavepointUse: Sendable {
   case used
-  /// What is kept is done without a savepoint, and what is rolled back is not done: a run that finds out what the content
-  /// has to be.
+  /// Kept changes are made without a savepoint, and rolled-back changes are not made: for the run that determines the
+  /// expected content.
   case leftOut
-  /// A planted bug: nothing is rolled back.
+  /// A planted bug: savepoints are not rolled back.
   case kept
 }
 
@@ -14,14 +14,14 @@ enum SavepointUse: Sendable {
 extension WorkloadStep {
   private struct RolledBack: Error {}
 
-  /// Runs `body` in a savepoint, and rolls it back, or not.
+  /// Runs `body` in a savepoint, and rolls it back unless it is kept.
   mutating func savepoint(
     isKept: Bool, _ transaction: inout WriteTransaction,
     _ body: (inout WorkloadStep, inout WriteTransaction) throws -> Void
   ) throws {
     guard savepointUse != .leftOut else { return isKept ? try body(&self, &transaction) : () }
     let isKept = isKept || savepointUse == .kept
-    // What the step draws and knows is rolled back, too.
+    // The generator and the lists of the step are rolled back, too.
     var step = self
     do {
       try transaction.savepoint { transaction in
@@ -32,9 +32,9 @@ extension WorkloadStep {
     } catch is RolledBack {}
   }
 
-  /// Savepoints in savepoints, half of them rolled back, with all that a transaction can do.
+  /// Nested savepoints, half of them rolled back, with every operation of a transaction.
   mutating func useSavepoints(_ transaction: inout WriteTransaction) throws {
-    // Something is kept in any case.
+    // This change is always kept, so the commit is not empty.
     try insertPhoto(&transaction)
     for isKept in [true, false] {
       try savepoint(isKept: isKept, &transaction) { step, transaction in
@@ -62,7 +62,7 @@ extension WorkloadStep {
     try change(2, &transaction)
   }
 
-  /// What fails after its first change, and would make the transaction abort-only outside a savepoint.
+  /// A clone that fails after its first change, which would make the transaction abort-only outside a savepoint.
   private mutating func failInSavepoint(_ transaction: inout WriteTransaction) throws {
     guard savepointUse != .leftOut, let project = projects.first else { return }
     do {

@@ -1,9 +1,10 @@
-// The journal: what happened to the files, in order.
+// The journal: changes of files, in order.
 #include "shim.h"
 
-// A record's head; then come `first` and `second` bytes of paths (without the root), then, for W, D and A, `length`
-// bytes. Types: W write, D durable write, S sync, F sync that lost pages, T truncation (to `offset`), C new file,
-// M new directory, R rename, U unlink, X directory removed, Y directory synced, A acknowledgement, P pages spilled.
+// The head of a record, followed by `first` and `second` bytes of paths (relative to the root), and for W, D and A by
+// `length` bytes. Types: W write, D durable write, S sync, F sync that lost pages, T truncation (to `offset`), C new
+// file, M new directory, R rename, U unlink, X directory removed, Y directory synced, A acknowledgement, P pages
+// spilled.
 typedef struct {
   uint8_t type;
   uint8_t unused;

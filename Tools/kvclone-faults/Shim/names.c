@@ -1,11 +1,11 @@
-// The calls that open files, and that make, move and remove names.
+// The calls that open files, and those that create, rename and remove names.
 #include "shim.h"
 
 // MARK: Opening and closing
 
 typedef int (*opener)(int directory, const char *path, int flags, mode_t mode);
 
-// The side file of uploads is opened with the store, and again by the first upload where that failed.
+// The side file of uploads is opened with the store; if that fails, the first upload opens it again.
 static const char *opening_of(const char *path) {
   const char *name = strrchr(path, '/');
   return name && strcmp(name, "/stagers.lock") == 0 ? "stagers" : "open";
@@ -65,7 +65,7 @@ int open64(const char *path, int flags, ...) {
   return open_any(AT_FDCWD, path, flags, mode, perform_open);
 }
 
-// What is watched is known by its whole path: that of a name in a directory that is open.
+// Watched files are identified by absolute paths, so a path relative to a directory is resolved first.
 static int open_in(int directory, const char *path, int flags, mode_t mode) {
   char whole[PATH_MAX], link[32];
   snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
@@ -101,7 +101,7 @@ static uint64_t inode_of(const char *path) {
   return stat(path, &facts) == 0 ? facts.st_ino : 0;
 }
 
-// Counts and performs a change of names, and notes it when it is done.
+// Counts and performs a change of names, and records it on success.
 #define CHANGE_NAMES(operation, path, perform, record) \
   int result;                                          \
   LOCKED({                                             \
@@ -138,7 +138,7 @@ int renameat2(int from_directory, const char *from, int to_directory, const char
   return rename_any(from_directory, from, to_directory, to, flags);
 }
 
-// The store calls renameat2 by its number, because C libraries older than it have no function for it.
+// The store calls renameat2 by its number, because older C libraries have no function for it.
 long syscall(long number, ...) {
   va_list rest;
   va_start(rest, number);

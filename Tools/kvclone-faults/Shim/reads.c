@@ -1,7 +1,7 @@
-// The calls that read: a sector that has gone bad answers with an error.
+// The calls that read; reads of a bad page fail.
 #include "shim.h"
 
-// Whether a call fails. What lies before a bad page is given, as the kernel does: `length` is less then.
+// Whether a call fails. As in the kernel, a read returns the bytes before a bad page: `length` is reduced then.
 static int is_struck(int fd, off_t offset, size_t *length) {
   watched_file *file = watched(fd);
   if (!file) return 0;

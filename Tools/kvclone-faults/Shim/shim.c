@@ -1,32 +1,33 @@
-// The fault shim: preloaded into a process that uses a store (LD_PRELOAD), it sees every call that changes the store's
-// files, and makes the n-th of them fail, write too little, or never happen because the process is killed first. It can
-// also keep a journal of them, from which a power loss is simulated.
+// The fault shim: preloaded into a process that uses a store (LD_PRELOAD), it intercepts every call that changes the
+// store's files, and makes the n-th of them fail or write too little, or kills the process before it. It can also keep
+// a journal of the calls, from which a power loss is simulated.
 //
-// What it looks at: files and directories below KVCLONE_FAULT_ROOT, and that directory itself. Every call counts, from
-// 1, in the order in which calls begin. Syncs are recorded, not performed: a process that is killed loses nothing that
-// the kernel has, and what a power loss takes is the replayer's business. What is written through a map is not seen:
-// LMDB writes its lock file so, and nothing else.
+// It watches KVCLONE_FAULT_ROOT and all files and directories below it. Calls are numbered from 1 in the order in which
+// they begin. Syncs are recorded, not performed: a killed process loses nothing that is in the page cache, and the
+// replayer simulates the effects of a power loss. Writes through a map are not intercepted; LMDB uses them only for its
+// lock file.
 //
-//   KVCLONE_FAULT_ROOT=DIR          absolute, without a slash at its end
+//   KVCLONE_FAULT_ROOT=DIR          absolute, without a trailing slash
 //   KVCLONE_FAULT_KILL=N            SIGKILL before call N
 //   KVCLONE_FAULT_FAIL=N:ERRNO[:K]  calls N to N+K-1 fail (K: 1, or "sticky": all, until kvclone_fault_clear)
 //   KVCLONE_FAULT_OPERATION=NAME    only calls of this kind count for FAIL: open write meta label sync dirsync truncate
-//                                   rename unlink mkdir stagers (label: a write to a lock file, which says who holds
-//                                   it; stagers: opening stagers.lock)
-//                                   read: calls that read count for this alone, from 1
-//   KVCLONE_FAULT_BAD_PAGE=N[:TIMES] what reads a byte of page N of data.mdb (4096 bytes each, from 0) fails with EIO, each time, or
-//                                   so many times
-//   KVCLONE_FAULT_BAD_FILE=NAME     BAD_PAGE is one of this file instead
-//   KVCLONE_FAULT_SHORT=1           a write that should fail writes half of its bytes instead, and says so
-//   KVCLONE_FAULT_DROP=1            a sync that fails is journalled as one that lost what was not yet durable
-//   KVCLONE_FAULT_SWALLOW=NAME      a planted bug: sync, dirsync or meta writes pretend to be durable and are not; hidden: syncs
-//                                   of files that have a hidden name yet, or are in a directory that has, before they are renamed
-//   KVCLONE_FAULT_JOURNAL=FILE      where the journal goes; `Journal.swift` reads it
-//   KVCLONE_FAULT_TRACE=FILE        a line for each call: number, operation, path; in between, what was acknowledged,
-//                                   "read" for each call that reads, "struck" where it is to fail, and "spill" after calls with which LMDB wrote dirty
-//                                   pages ahead of the commit
-//   KVCLONE_FAULT_ACKNOWLEDGE=FD    what is written to this descriptor stands in the journal too, at its place, and
-//                                   "fault OPERATION N" is written to it when a fault strikes
+//                                   rename unlink mkdir stagers (label: a write of the lock holder to a lock file;
+//                                   stagers: opening stagers.lock)
+//                                   read: calls that read are counted only for this, from 1
+//   KVCLONE_FAULT_BAD_PAGE=N[:TIMES] reads of page N of data.mdb (4096 bytes each, from 0) fail with EIO, always or
+//                                   the given number of times
+//   KVCLONE_FAULT_BAD_FILE=NAME     BAD_PAGE is a page of this file instead
+//   KVCLONE_FAULT_SHORT=1           a write that should fail writes half of its bytes instead, and returns that count
+//   KVCLONE_FAULT_DROP=1            a failed sync is recorded as one that lost all data not yet durable
+//   KVCLONE_FAULT_SWALLOW=NAME      a planted bug: sync, dirsync or meta writes return success without being durable;
+//                                   hidden: syncs of files with a hidden name, or in a hidden directory, before their
+//                                   rename
+//   KVCLONE_FAULT_JOURNAL=FILE      the path of the journal; `Journal.swift` reads it
+//   KVCLONE_FAULT_TRACE=FILE        a line for each call: number, operation, path; interleaved with acknowledgements,
+//                                   "read" for each call that reads, "struck" if it fails, and "spill" after calls in
+//                                   which LMDB wrote dirty pages before the commit
+//   KVCLONE_FAULT_ACKNOWLEDGE=FD    writes to this descriptor are recorded in the journal at their position, and
+//                                   "fault OPERATION N" is written to it when a fault is injected
 #include "shim.h"
 
 shim_settings settings = {.bad_file = "data.mdb", .bad_page = -1, .journal = -1, .trace = -1, .acknowledge = -1, .fail_errno = EIO};
@@ -72,7 +73,7 @@ __attribute__((constructor)) static void start(void) {
   }
 }
 
-// The fault goes away. A process under test finds this by its name, and calls it when it has seen enough.
+// Clears the fault. A process under test finds this function by name, and calls it after enough failures.
 __attribute__((visibility("default"))) void kvclone_fault_clear(void) {
   fail_from = fail_until = -1;
 }
@@ -83,7 +84,7 @@ int swallows(const char *operation) {
 
 // MARK: The fault
 
-// Says so, too.
+// Reports an injected fault to the acknowledgement descriptor.
 static int is_its_turn(const char *operation, long number) {
   if (number < fail_from || number > fail_until) return 0;
   if (settings.acknowledge >= 0) {

@@ -1,4 +1,4 @@
-// What the parts of the fault shim share: what they were told, what is watched, and the place where faults strike.
+// The shared parts of the fault shim: settings, watched files, and the functions that inject faults.
 #ifndef KVCLONE_FAULT_SHIM_H
 #define KVCLONE_FAULT_SHIM_H
 
@@ -20,12 +20,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-// The next definition in the order of loading, looked up at the first call: calls can come before our constructor.
+// The next definition in load order, resolved at the first call, because calls can precede the constructor.
 #define REAL(result, name, ...)       \
   static result (*real)(__VA_ARGS__); \
   if (!real) *(void **)&real = dlsym(RTLD_NEXT, name)
 
-// Does something as one step in the order of calls, and keeps the errno it left.
+// Performs the body as one step in the order of calls, and preserves its errno.
 #define LOCKED(body)             \
   pthread_mutex_lock(&lock);     \
   body;                          \
@@ -35,17 +35,18 @@
     errno = kept;                \
   }
 
-// A preloaded library stands before all others: a name it exports would replace theirs. Only the intercepted calls may.
+// A symbol exported by a preloaded library replaces that of other libraries, so only the intercepted calls are
+// exported.
 #pragma GCC visibility push(hidden)
 
-// What the environment asks for; `shim.c` says what each means. Descriptors are -1 where there is none.
+// The settings from the environment; `shim.c` describes them. Descriptors are -1 if not set.
 typedef struct {
   const char *root;  // NULL: nothing is watched
   size_t root_length;
   int is_short, drops_pages;
   int journal, trace, acknowledge;
   int fail_errno;
-  const char *bad_file;  // whose page cannot be read
+  const char *bad_file;  // the file with the unreadable page
   long bad_page;
 } shim_settings;
 
@@ -53,34 +54,34 @@ typedef struct {
 typedef struct {
   int is_watched;
   int is_directory;
-  int is_synchronous;  // O_DSYNC: LMDB writes its meta pages through such a descriptor
+  int is_synchronous;  // O_DSYNC, which LMDB uses to write its meta pages
   int is_lock;
-  int is_bad;  // the file of which a page cannot be read, if one cannot
-  int is_hidden;  // being made, under a name that it does not keep
+  int is_bad;  // the file with the unreadable page, if there is one
+  int is_hidden;  // created under a temporary hidden name
   uint64_t inode;
 } watched_file;
 
 extern shim_settings settings;
 extern pthread_mutex_t lock;
-extern long calls;  // how many calls have begun
+extern long calls;  // the number of calls that have begun
 
-// Counts a call, which begins now: kills the process, or answers whether the call shall fail. The lock is held.
+// Counts a call at its beginning: kills the process, or returns whether the call fails. Requires the lock.
 int strikes(const char *operation, const char *path);
-// Whether a call that reads shall fail; it counts for that alone. The lock is held.
+// Whether a reading call fails; the count is used only for this. Requires the lock.
 int strikes_read(watched_file *file, off_t offset, size_t length);
-// How much of it lies before the page that cannot be read. The lock is held.
+// The number of bytes before the unreadable page. Requires the lock.
 size_t readable(watched_file *file, off_t offset, size_t length);
 int swallows(const char *operation);
 
 int is_watched_path(const char *path);
-watched_file *watched(int fd);  // NULL where it is not
+watched_file *watched(int fd);  // NULL if it is not watched
 void watch(int fd, const char *path, int flags);
 void forget(int fd);
 
-// Into the journal, where there is one. The lock is held.
+// Write to the journal, if there is one. Require the lock.
 void note(char type, uint64_t inode, uint64_t offset, const char *first, const char *second);
 void note_bytes(char type, uint64_t inode, uint64_t offset, const struct iovec *parts, int count, size_t length);
-const char *below_root(const char *path);  // "" where there is no path
+const char *below_root(const char *path);  // "" without a path
 
 ssize_t real_write(int fd, const void *bytes, size_t count);
 int real_open(const char *path, int flags, mode_t mode);

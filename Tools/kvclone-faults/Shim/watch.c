@@ -1,4 +1,4 @@
-// Which paths and descriptors are watched.
+// The watched paths and descriptors.
 #include "shim.h"
 
 enum { MAXIMUM_DESCRIPTORS = 1024 };

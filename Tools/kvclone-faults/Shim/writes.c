@@ -48,7 +48,7 @@ static ssize_t perform_pwritev(int fd, const struct iovec *parts, int count, off
   return real(fd, parts, count, offset);
 }
 
-// The offset is the descriptor's own, and moves.
+// Uses and advances the offset of the descriptor.
 static ssize_t perform_writev(int fd, const struct iovec *parts, int count, off_t offset) {
   (void)offset;
   REAL(ssize_t, "writev", int, const struct iovec *, int);
@@ -123,7 +123,7 @@ int fdatasync(int fd) {
   return file ? sync_watched(file) : real(fd);
 }
 
-// LMDB syncs a map with it only when it writes through the map, which this package never lets it do.
+// LMDB syncs the map only if it writes through the map, which this package never enables.
 int msync(void *address, size_t length, int flags) {
   REAL(int, "msync", void *, size_t, int);
   return real(address, length, flags);
@@ -157,8 +157,8 @@ typedef struct {
   void *bytes;
 } lmdb_value;  // MDB_val
 
-// A transaction that spills writes pages long before its commit. The store makes LMDB do so by declaring a value that
-// is far too large; that files were written meanwhile tells it from a probe of whether that works.
+// A transaction that spills writes pages long before its commit. The store triggers this in LMDB by reserving a far too
+// large value; writes during the call distinguish it from a probe of whether that works.
 int mdb_put(void *transaction, unsigned table, lmdb_value *key, lmdb_value *value, unsigned flags) {
   REAL(int, "mdb_put", void *, unsigned, lmdb_value *, lmdb_value *, unsigned);
   if (!settings.root || value->length < (size_t)512 << 20) return real(transaction, table, key, value, flags);
