@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// What the fuzzer has found worth keeping goes through its targets without the fuzzer: a target that is broken by one of these inputs
-/// ends the process, and says why.
+/// Runs the kept inputs through the fuzz targets without the fuzzer. A target with a violated property ends the process
+/// with a message.
 @Suite("Inputs that the fuzzer kept", .serialized)
 struct CorpusTests {
   @Test("all go through their target", arguments: FuzzTarget.all.map(\.name))

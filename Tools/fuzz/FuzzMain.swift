@@ -1,6 +1,6 @@
 import Foundation
 
-/// The target that this run is of: KVCLONE_FUZZ_TARGET.
+/// The target of this run: KVCLONE_FUZZ_TARGET.
 private let chosen: FuzzTarget = {
   let name = ProcessInfo.processInfo.environment["KVCLONE_FUZZ_TARGET"] ?? ""
   if name == "list" {
@@ -14,7 +14,7 @@ private let chosen: FuzzTarget = {
   return target
 }()
 
-/// Called once by the fuzzer, before anything else. Writes the seeds and what was kept into KVCLONE_FUZZ_SEEDS.
+/// Called once by the fuzzer before the first input. Writes the seeds and the kept inputs into KVCLONE_FUZZ_SEEDS.
 @_cdecl("LLVMFuzzerInitialize")
 public func initialize(_ count: UnsafeMutableRawPointer?, _ arguments: UnsafeMutableRawPointer?) -> Int32 {
   let target = chosen
@@ -25,7 +25,7 @@ public func initialize(_ count: UnsafeMutableRawPointer?, _ arguments: UnsafeMut
   return 0
 }
 
-/// Called for every input.
+/// Called by the fuzzer for each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
   chosen.run(UnsafeRawBufferPointer(start: bytes, count: count))

@@ -1,16 +1,16 @@
 import Foundation
 
-/// One codec under the fuzzer: bytes in, and what has to hold of them.
+/// A codec under the fuzzer: a function that checks the properties of arbitrary bytes.
 ///
-/// A target ends the process by a precondition where a property is broken; whatever traps or reads out of bounds does so
-/// by itself. Throwing is what a codec does with bad bytes, and is caught in the target.
+/// A target ends the process with a precondition if a property is violated; traps and reads out of bounds end it as
+/// well. A codec throws for invalid bytes, and the target catches the error.
 struct FuzzTarget: Sendable {
   let name: String
-  /// Inputs to begin with, so that the fuzzer need not guess a format's beginning.
+  /// Initial inputs, so that the fuzzer does not have to find the start of a format.
   let seeds: [[UInt8]]
   let run: @Sendable (UnsafeRawBufferPointer) -> Void
 
-  /// Inputs that reach more of the target than ``seeds`` do, as `Tools/test --fuzz --keep` wrote them down: base64, a line each.
+  /// Inputs that extend the coverage of ``seeds``, written by `Tools/test --fuzz --keep`: base64, one per line.
   var kept: [[UInt8]] {
     let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "Corpus/\(name).txt")
     guard let text = try? String(contentsOf: file, encoding: .utf8) else { return [] }
@@ -22,7 +22,7 @@ struct FuzzTarget: Sendable {
     + mappingTargets + modelTargets + sqliteTargets + loadTargets
 }
 
-/// Reads what a target needs besides the bytes under test from the front of an input.
+/// Reads parameters of a target from the start of an input; the remaining bytes are under test.
 struct FuzzInput {
   private var rest: UnsafeRawBufferPointer
 
@@ -50,7 +50,7 @@ struct FuzzInput {
   var isAtEnd: Bool { rest.isEmpty }
 }
 
-/// Ends the process with a message, which an optimized build's precondition does not tell.
+/// Ends the process with a message, which a precondition in an optimized build does not print.
 func fail(_ message: String) -> Never {
   FileHandle.standardError.write(Data((message + "\n").utf8))
   abort()

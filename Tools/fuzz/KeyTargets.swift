@@ -3,7 +3,7 @@ import KVCloneModel
 
 @testable import KVCloneRecords
 
-/// Keys: those with a fixed form, and the order-preserving ones of indexes.
+/// Keys with a fixed form, and the order-preserving keys of indexes.
 let keyTargets: [FuzzTarget] = [
   FuzzTarget(
     name: "keys",
@@ -42,7 +42,7 @@ let keyTargets: [FuzzTarget] = [
   }
 }
 
-/// Two values of one type: their keys are in the values' order.
+/// Checks that the keys of two values of one type have the order of the values.
 @Sendable private func indexKey(_ bytes: UnsafeRawBufferPointer) {
   var input = FuzzInput(bytes)
   let type = input.byte() % 9
@@ -94,7 +94,7 @@ private func value(_ type: UInt8, _ input: inout FuzzInput, _ count: Int) -> Att
   }
 }
 
-/// The order that keys have to have, worked out without them; nil where this function knows none.
+/// Compares two values without their keys; returns nil for types without an independent order.
 private func compare(_ left: AttributeValue?, _ right: AttributeValue?) -> Int? {
   func order<Value: Comparable>(_ a: Value, _ b: Value) -> Int { a < b ? -1 : a > b ? 1 : 0 }
   switch (left, right) {
@@ -117,7 +117,7 @@ private func lexicographic(_ a: [UInt8], _ b: [UInt8]) -> Int {
   a == b ? 0 : a.lexicographicallyPrecedes(b) ? -1 : 1
 }
 
-/// Any twenty bytes are some Decimal; storing it and loading it again changes nothing any more.
+/// Checks that any twenty bytes are a valid Decimal, and that storing and loading it again is lossless.
 @Sendable private func decimal(_ bytes: UnsafeRawBufferPointer) {
   guard bytes.count >= 20, let base = bytes.baseAddress else { return }
   let value = DecimalCodec.load(from: base)

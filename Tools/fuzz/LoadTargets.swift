@@ -5,7 +5,7 @@ import KVCloneModel
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Lines of JSON, loaded into a store that has objects already.
+/// Lines of JSON, loaded into a store that already contains objects.
 let loadTargets: [FuzzTarget] = [
   FuzzTarget(name: "ndjson-load", seeds: loadSeeds, run: load)
 ]
@@ -25,7 +25,8 @@ private let loadSeeds: [[UInt8]] = [
   #"{"id":"Item/3","attributes":{"photo":{"file":"../data.mdb"}}}"#,
 ].map { Array($0.utf8) }
 
-/// What is loaded is there, what is refused leaves nothing, and the store is sound in both cases.
+/// Checks that a successful load stores all objects, that a failed load stores none, and that the store is intact in
+/// both cases.
 @Sendable private func load(_ bytes: UnsafeRawBufferPointer) {
   let template = TemplateStore.shared
   template.write(template.file)
@@ -38,7 +39,7 @@ private let loadSeeds: [[UInt8]] = [
   defer { store.close() }
   var options = LoadOptions()
   options.baseDirectory = files
-  // In whole or in batches: whatever, as long as it is the same for the same text.
+  // One transaction or batches, determined by the text so that a failure is reproducible.
   options.batch = bytes.count % 3 == 0 ? 2 : nil
   let before = (try? store.info().objectCount) ?? -1
   var rest = Array(bytes)

@@ -3,13 +3,13 @@ import KVCloneModel
 
 @testable import KVCloneCoreData
 
-/// Xcode's mapping models, and the archives in them by themselves: base 64 would keep the fuzzer from them.
+/// Xcode's mapping models, and separately the archives in them, because the fuzzer rarely passes the base64 encoding.
 let mappingTargets: [FuzzTarget] = [
   FuzzTarget(name: "xcmapping", seeds: [Array(mappingText.utf8)], run: mappingXML),
   FuzzTarget(name: "xcmapping-archive", seeds: [archivedPath, []], run: archive),
 ]
 
-/// `$source.color`, as Xcode archived it.
+/// The expression `$source.color` as archived by Xcode.
 private let archivedText =
   "YnBsaXN0MDDUAQIDBAUGODlYJHZlcnNpb25YJG9iamVjdHNZJGFyY2hpdmVyVCR0b3ASAAGGoKwHCBMUGRoiJywtMDRVJG51bGzV"
   + "CQoLDA0ODxAREllOU09wZXJhbmReTlNTZWxlY3Rvck5hbWVfEBBOU0V4cHJlc3Npb25UeXBlW05TQXJndW1lbnRzViRjbGFzc4AD"
@@ -50,7 +50,7 @@ private let mappingText = """
   </database>
   """
 
-/// What is read can be shown, and held against models.
+/// Checks that a mapping model that can be read can be described and resolved against models.
 @Sendable private func mappingXML(_ bytes: UnsafeRawBufferPointer) {
   guard let loaded = try? MappingModel.load(contents: Data(bytes), file: "xcmapping.xml", name: "M") else { return }
   let mapping = loaded.mapping
@@ -67,7 +67,7 @@ private let mappingText = """
   }
 }
 
-/// What the predicate language can say of an archived expression, it can read again.
+/// Checks that an archived expression in the predicate language can be printed and parsed again.
 @Sendable private func archive(_ bytes: UnsafeRawBufferPointer) {
   let bytes = Array(bytes)
   _ = try? ExpressionArchive.sourceObjects(in: bytes)

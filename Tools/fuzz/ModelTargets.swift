@@ -3,7 +3,7 @@ import KVCloneTestSupport
 
 @testable import KVCloneCoreData
 
-/// Compiled models: archives, binary and XML, and what a bundle says of its versions.
+/// Compiled models: archives, binary and XML, and the version information of a bundle.
 let modelTargets: [FuzzTarget] = [
   FuzzTarget(name: "compiled-model", seeds: compiledSeeds, run: compiledModel),
   FuzzTarget(
@@ -36,7 +36,7 @@ private let compiledSeeds: [[UInt8]] = [
   ModelArchiveWriter.bytes(compiledSeed, .init(usesProxies: true, isXML: true)),
 ]
 
-/// A model that is read can be shown, and its predicates are what the predicate language reads again.
+/// Checks that a model that can be read can be described, and that its predicates can be parsed again.
 @Sendable private func compiledModel(_ bytes: UnsafeRawBufferPointer) {
   guard let model = try? ModelArchive.model(in: Array(bytes), name: "M").model else { return }
   for request in model.fetchRequestTemplates {

@@ -5,7 +5,7 @@ import KVCloneTestSupport
 
 @testable import KVCloneCore
 
-/// Predicates and expressions as people write them: what is read can be printed and read again, and be asked of a store.
+/// Texts of predicates and expressions: a parsed one can be printed, parsed again, and used in a fetch.
 let predicateTargets: [FuzzTarget] = [
   FuzzTarget(name: "predicate", seeds: predicateSeeds, run: predicate),
   FuzzTarget(name: "request", seeds: predicateSeeds, run: request),
@@ -52,7 +52,7 @@ private let store: ObjectStore = {
 
 @Sendable private func request(_ bytes: UnsafeRawBufferPointer) {
   let format = String(decoding: bytes, as: UTF8.self)
-  // A regular expression may take as long as it likes: that is its author's to answer for, and would tell nothing here.
+  // Regular expressions are excluded, because a pattern can take exponential time.
   guard !format.uppercased().contains("MATCHES") else { return }
   guard let predicate = try? QueryPredicate(format: format, arguments: fillings) else { return }
   for entity in ["Item", "Folder", "Thing"] {
@@ -63,7 +63,7 @@ private let store: ObjectStore = {
       precondition(count == found.count, "a count differs from what is found")
       let others = try tx.count(FetchRequest(entity, predicate: .not(predicate)))
       let all = try tx.count(FetchRequest(entity))
-      // now() and random() may change their minds.
+      // The functions now() and random() return other values on each evaluation.
       if !format.lowercased().contains("now"), !format.lowercased().contains("random") {
         precondition(found.count + others == all, "a predicate and its opposite do not share all objects")
       }

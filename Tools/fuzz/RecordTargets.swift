@@ -2,7 +2,7 @@ import Foundation
 import KVCloneModel
 import KVCloneRecords
 
-/// Object records and lists: views over borrowed bytes, and the buffer that edits them.
+/// Object records and lists: views over borrowed bytes, and the buffer that edits records.
 let recordTargets: [FuzzTarget] = [
   FuzzTarget(name: "record", seeds: recordSeeds, run: record),
   FuzzTarget(name: "record-edit", seeds: [Array(0...64)], run: recordEdit),
@@ -35,7 +35,7 @@ private let recordSeeds: [[UInt8]] = {
   return [Array(empty.dropFirst(8)), Array(bytes(of: full).dropFirst(8))]
 }()
 
-/// Sets a field to something that `number` decides.
+/// Sets a field to a value derived from `number`.
 private func set(_ buffer: inout RecordBuffer, _ field: Int, _ number: UInt64) {
   let text = String(repeating: "é", count: Int(number % 40))
   let value: AttributeValue? =
@@ -65,7 +65,8 @@ private func set(_ buffer: inout RecordBuffer, _ field: Int, _ number: UInt64) {
   }
 }
 
-/// Whatever a view accepts can be read in full, copied, converted and sealed again to the same bytes.
+/// Checks that an accepted record can be read completely, copied and converted, and that sealing it again gives the
+/// same bytes.
 @Sendable private func record(_ input: UnsafeRawBufferPointer) {
   let stored = ValueEnvelope.encode(Array(input), seed: seed)
   _ = try? RecordView.layoutID(of: stored.span.bytes)
@@ -87,7 +88,7 @@ private func set(_ buffer: inout RecordBuffer, _ field: Int, _ number: UInt64) {
   _ = try? buffer.convert(view, to: everyKind)
 }
 
-/// Any edits in any order leave a record that a view accepts.
+/// Checks that any sequence of edits leaves a valid record.
 @Sendable private func recordEdit(_ bytes: UnsafeRawBufferPointer) {
   var input = FuzzInput(bytes)
   var buffer = RecordBuffer(layout: everyKind)

@@ -9,7 +9,7 @@ let sqliteTargets: [FuzzTarget] = [
   FuzzTarget(name: "inflate", seeds: [[1, 3, 0, 0xFC, 0xFF, 7, 8, 9], [0x4B, 0x4C, 0x84, 0x01, 0x00]], run: inflate),
 ]
 
-/// A small database behind a byte that says whether what follows is a log of it.
+/// A small database; the first byte selects whether the rest is the database or its log.
 private let sqliteSeeds: [[UInt8]] = {
   var writer = SQLiteWriter(pageSize: 512)
   writer.add(
@@ -24,7 +24,7 @@ private let sqliteSeeds: [[UInt8]] = {
   return [[0] + writer.bytes(), [1] + log]
 }()
 
-/// All rows of all tables are read, or an error says why not; and it ends.
+/// Checks that reading all rows of all tables succeeds or fails with an error, and terminates.
 @Sendable private func sqlite(_ bytes: UnsafeRawBufferPointer) {
   var input = FuzzInput(bytes)
   let isLog = input.byte() & 1 == 1

@@ -7,7 +7,7 @@ import KVCloneTestSupport
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Whole stores: what is in them is changed behind their back, and everything is done with them that can be done.
+/// Complete stores: the target changes the stored data directly, and then performs all operations.
 let storeTargets: [FuzzTarget] = [
   FuzzTarget(name: "store-values", seeds: [[], Array(0...40)], run: storeValues),
   FuzzTarget(name: "store-model", seeds: [TemplateStore.shared.document], run: storeModel),
@@ -35,22 +35,22 @@ private let model = ManagedObjectModel("Fuzz") {
   }
 }
 
-/// In memory where there is such a place: files are written for every input.
+/// A path in memory if the machine has one, because every input writes files.
 private let storePath: String = {
   let isShared = FileManager.default.isWritableFile(atPath: "/dev/shm")
   return (isShared ? "/dev/shm" : NSTemporaryDirectory()) + "/kvclone-fuzz-\(getpid()).kvclone"
 }()
 
-/// A sound store with something of everything, made once.
+/// An intact store with every kind of data, created once.
 final class TemplateStore: Sendable {
   static let shared = TemplateStore()
 
   let engine = MemoryStorage()
   let sound: MemoryStorage.Snapshot
   let tables: [StorageTable]
-  /// The model as the store has it written down.
+  /// The stored encoding of the model.
   let document: [UInt8]
-  /// The same store as a file, and the folder that a changed one is written into.
+  /// The same store as a file, and the directory for changed files.
   let file: [UInt8]
   let path: String
 
@@ -82,7 +82,7 @@ final class TemplateStore: Sendable {
     }
   }
 
-  /// Makes the file on disk this one.
+  /// Replaces the contents of the file on disk.
   func write(_ bytes: [UInt8]) {
     guard let handle = FileHandle(forWritingAtPath: path + "/data.mdb") else { preconditionFailure("no file") }
     do {
@@ -112,9 +112,9 @@ final class TemplateStore: Sendable {
   }
 }
 
-/// Everything that a store can be asked for. Whatever is in it, it answers or throws.
+/// Reads all data of a store. It must succeed or throw for any contents.
 ///
-/// - Returns: what kept it from being read.
+/// - Returns: the error if the store cannot be read.
 @discardableResult
 private func readAll(_ store: ObjectStore) -> (any Error)? {
   do {
@@ -158,7 +158,7 @@ private func useAll(_ store: ObjectStore, isClean: Bool) {
   readAll(store)
 }
 
-/// Opens what the engine holds, and uses it.
+/// Opens a store with the contents of the engine, and performs all operations.
 private func useStore(_ engine: MemoryStorage) {
   engine.reopen()
   guard let store = try? StoreOpening.assemble(engine, path: "memory", model: nil, options: StoreOptions()) else {
@@ -169,7 +169,7 @@ private func useStore(_ engine: MemoryStorage) {
   useAll(store, isClean: report?.isClean ?? false)
 }
 
-/// Values whose checksums hold, but which no sound store has: bytes are changed, cut off, or moved to another key.
+/// Changes, truncates or moves values, with valid checksums, so that the store has values that no intact store has.
 @Sendable private func storeValues(_ bytes: UnsafeRawBufferPointer) {
   let template = TemplateStore.shared
   template.engine.restore(template.sound)
@@ -203,7 +203,7 @@ private func useStore(_ engine: MemoryStorage) {
   useStore(template.engine)
 }
 
-/// The document that a store's model is written down in.
+/// Replaces the stored encoding of the model.
 @Sendable private func storeModel(_ bytes: UnsafeRawBufferPointer) {
   let template = TemplateStore.shared
   template.engine.restore(template.sound)
@@ -216,7 +216,8 @@ private func useStore(_ engine: MemoryStorage) {
   useStore(template.engine)
 }
 
-/// Patches of a file's pages: page, offset u16, length, bytes. A check never crashes; and what it finds sound, LMDB may have.
+/// Patches pages of the file: page, offset u16, length, bytes. A check must not crash, and LMDB must be able to open
+/// and read a file without issues.
 @Sendable private func filePages(_ bytes: UnsafeRawBufferPointer) {
   let template = TemplateStore.shared
   var input = FuzzInput(bytes)
@@ -226,7 +227,7 @@ private func useStore(_ engine: MemoryStorage) {
     let offset = (Int(input.byte()) << 8 | Int(input.byte())) % 4096
     let length = Int(input.byte()) % 9
     if length == 0 {
-      // A page that is another one.
+      // Replaces the page with a copy of another one.
       let other = Int(input.byte()) % (file.count / 4096)
       file.replaceSubrange(page * 4096..<page * 4096 + 4096, with: file[other * 4096..<other * 4096 + 4096])
       continue

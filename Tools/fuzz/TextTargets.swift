@@ -5,7 +5,7 @@ import KVCloneModel
 @testable import KVCloneCore
 @testable import KVCloneCoreData
 
-/// Texts that people hand to the store: model files, and lines of JSON.
+/// Texts from users: model files, dates and JSON.
 let textTargets: [FuzzTarget] = [
   FuzzTarget(name: "model-xml", seeds: [Array(modelText.utf8)], run: modelXML),
   FuzzTarget(name: "model-json", seeds: modelJSONSeed, run: modelJSON),
@@ -39,7 +39,7 @@ private let modelJSONSeed: [[UInt8]] = {
   return [(try? loaded?.model.encodedJSON()) ?? []]
 }()
 
-/// A model that is read can be written down and read again.
+/// Checks that a model that can be read can be encoded and decoded again.
 @Sendable private func modelXML(_ bytes: UnsafeRawBufferPointer) {
   guard
     let loaded = try? ManagedObjectModel.load(
@@ -67,7 +67,7 @@ private let modelJSONSeed: [[UInt8]] = {
   }
 }
 
-/// A date's text that is read, and has a text of its own, is the same date.
+/// Checks that a date survives formatting and parsing.
 @Sendable private func date(_ bytes: UnsafeRawBufferPointer) {
   let text = String(decoding: bytes, as: UTF8.self)
   if let seconds = CalendarText.secondsSince2001(text), let again = CalendarText.text(secondsSince2001: seconds) {

@@ -2,8 +2,8 @@ import Foundation
 import KVCloneModel
 import KVCloneRecords
 
-/// Payloads of the small values. The fuzzer does not find checksums, so the target gives each payload the right one: what
-/// is under test is the decoder behind it.
+/// Payloads of small values. The fuzzer cannot find checksums, so the target adds a valid checksum to each payload and
+/// tests the decoder behind it.
 let valueTargets: [FuzzTarget] = [
   FuzzTarget(
     name: "format", seeds: [Array(FormatRecord(storeUUID: UUID(), created: 1.5).encoded().dropFirst(8))], run: format),
@@ -62,7 +62,7 @@ let valueTargets: [FuzzTarget] = [
 let someID = ObjectID(rawValue: 1 << 48 | 5)
 private let seed: UInt64 = 0x1122_3344_5566_7788
 
-/// What is decoded is encoded to the same bytes: there is one form for each value, and nothing is lost.
+/// Checks that a decoded value encodes to the same bytes: each value has one form, and decoding is lossless.
 private func roundTrip<Value: ValueCodec>(
   _ name: String, _ type: Value.Type, _ examples: [Value]
 ) -> FuzzTarget {
@@ -73,7 +73,7 @@ private func roundTrip<Value: ValueCodec>(
   }
 }
 
-/// A file's own description has a checksum of its own.
+/// Checks the format record, which has its own checksum.
 @Sendable private func format(_ bytes: UnsafeRawBufferPointer) {
   let stored = FormatRecord.sealed(Array(bytes))
   guard let record = try? FormatRecord(stored: stored.span.bytes) else { return }
@@ -102,7 +102,7 @@ private func roundTrip<Value: ValueCodec>(
   }
 }
 
-/// Without the right checksum nothing is accepted; with it, everything is.
+/// Checks that an envelope accepts exactly the values with a valid checksum.
 @Sendable private func envelope(_ bytes: UnsafeRawBufferPointer) {
   var input = FuzzInput(bytes)
   let seed = input.number()
