@@ -5,7 +5,7 @@ enum DemoImage {
   private static let side = 256
   private static let headerSize = 54
 
-  /// A landscape: sky that gets lighter downwards, a sun, three ridges, and a little noise.
+  /// A landscape: a sky that gets lighter downwards, a sun, three ridges, and some noise.
   static func bitmap(_ random: inout SeededGenerator) -> Data {
     let pixelBytes = side * side * 3
     var bytes = header(pixelBytes: pixelBytes)

@@ -48,13 +48,13 @@ package enum DemoModel {
   ]
   private static let tags = ["sea", "stone", "light", "people"]
 
-  /// One picture for each photo, all different. They are drawn before the clock runs.
+  /// One distinct image for each photo, created before the measurement.
   package static func images() -> [Data] {
     var random = SeededGenerator(seed: 2024)
     return albums.flatMap { album in album.photos.map { _ in DemoImage.bitmap(&random) } }
   }
 
-  /// Inserts the project and everything around it.
+  /// Inserts the project and all related objects.
   package static func insertProject(_ images: [Data], into transaction: inout WriteTransaction) throws -> ObjectID {
     var rest = images[...]
     var random = SeededGenerator(seed: 7)
