@@ -1,9 +1,10 @@
 # shellcheck shell=bash
-# Sourced by Tools/faults: the classes that are no trials of the fault tool's, but tests and large work. Needs setup.sh, and `root`.
+# Sourced by Tools/faults: the classes that run tests or large workloads instead of the fault tool. Needs setup.sh, and
+# `root`.
 #
-# Each function appends its rows to the file `$table`, tells what came out on standard error, and answers 1 where something failed.
+# Each function appends rows to the file `$table`, reports results on standard error, and returns 1 if something failed.
 
-# The classes that belong to a whole run; the others take hours, and are for whoever names them.
+# The classes of a full run; the others take hours, and run only if named.
 campaigns=(model golden memory)
 longer_campaigns=(fuzzing sanitizers)
 
@@ -15,16 +16,17 @@ row() {
 # told TITLE TRIALS RESULT SINCE
 told() { say "$1: $2 trials, $3, $((SECONDS - $4)) s" >&2; }
 
-# tests FILTER: runs the tests that it names; what they print goes to `$output`.
+# tests FILTER: runs the matching tests; `$output` receives their output.
 output=
 tests() {
   output=$(env "${@:2}" "$root/Tools/test" "$1" 2>&1 </dev/null) && return 0
-  # What is told of a failure is all there is to see of it.
+  # The output is not kept elsewhere, so the start of it is printed.
   grep -v '^✔' <<<"$output" | head -n 40 >&2
   return 1
 }
 
-# Operations of threads and processes at one store, against plain dictionaries, and of one thread with more snapshots.
+# Random operations of threads and processes on one store, compared with plain dictionaries, and of one thread with more
+# snapshots.
 campaign_model() {
   local started=$SECONDS result="all passed" operations reopened
   tests SharedStorePropertyTests KVCLONE_SEEDS="$seed,$((seed + 1))" KVCLONE_OPERATIONS=250000 || result="**FAILED**"
@@ -40,7 +42,7 @@ campaign_model() {
 
 campaign_golden() {
   local started=$SECONDS result="all passed" count
-  # Stores, an increment, and a commit log with its store.
+  # Stores, an incremental backup, and a write-ahead log with its store.
   count=$(find "$root/Tests/KVCloneOperationsTests/GoldenStores" -name '*.txt' ! -name '*.dump.txt' | wc -l)
   tests Golden || result="**FAILED**"
   grep -q '^✔ Test run with [1-9]' <<<"$output" || result="**FAILED**"
@@ -58,7 +60,7 @@ campaign_memory() {
     case "$outcome" in *FAILED*) outcome="**FAILED**" ;; *) outcome="all passed" ;; esac
     row G11 "$(echo "$name: 4 GiB, $limit: at most $peak MiB, in $seconds" | tr -s ' ' | sed 's/^ //; s/ $//; s/ :/:/g')" 1 "$outcome" memory
   done <"$report"
-  # Ten rows, also where it came to no end.
+  # A complete report has ten rows.
   if [ "$(grep -c large- "$report")" != 10 ]; then
     result="**FAILED**"
     row G11 "4 GiB in 256 MiB: not all workloads completed" 0 "$result" memory
@@ -76,7 +78,7 @@ campaign_fuzzing() {
   done < <(grep ' inputs, ' <<<"$output")
   if [ "$result" != "nothing found" ]; then
     tail -n 20 <<<"$output" >&2
-    # Of a build that failed, or a target that did not run, no line tells.
+    # A failed build, and a target that did not run, have no line in the output.
     row G13 "fuzzing with the address sanitizer" "$(grep -c ' inputs, ' <<<"$output")" "$result" fuzzing
   fi
   told fuzzing "$(grep -c ' inputs, ' <<<"$output")" "$result" "$started"
@@ -90,7 +92,7 @@ campaign_sanitizers() {
     result=clean
     output=$("$root/Tools/test" --sanitize "$sanitizer" 2>&1 </dev/null) || { result="**FAILED**" failed=1; tail -n 60 <<<"$output" >&2; }
     count=$(sed -n 's/^✔ Test run with \([0-9]*\) tests.*/\1/p' <<<"$output")
-    # What another machine lacks, and what has no room beside the sanitizer, is skipped with a reason.
+    # Tests skip, with a reason, if the machine lacks something or the sanitizer leaves too little memory.
     skipped=$(grep -c '^➜ Test ' "$root/.build/sanitized-$sanitizer/tests.log" || true)
     row G14 "all tests under the $sanitizer sanitizer, $skipped of them skipped" "${count:-0}" "$result" sanitizers
     told "$sanitizer sanitizer" "${count:-0}" "$result" "$started"

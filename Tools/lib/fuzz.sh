@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Sourced by Tools/test: builds the fuzz targets and runs them. Needs setup.sh.
 
-# run_fuzzing SECONDS KEEP [TARGET…]: each target so long, two at a time; 1 if one of them found something. KEEP is 1 for writing
-# down what was worth it.
+# run_fuzzing SECONDS KEEP [TARGET…]: runs each target for SECONDS, two at a time; returns 1 if a target failed. KEEP is
+# 1 to write inputs that extend the coverage to the corpus.
 run_fuzzing() {
   local seconds=$1 keep=$2 root scratch program target failed=0 started=$SECONDS
   shift 2
@@ -10,7 +10,7 @@ run_fuzzing() {
   scratch="$root/.build/fuzz"
   export KVCLONE_FUZZ=1 ASAN_OPTIONS=detect_leaks=0
   local build=(swift build --package-path "$root" --scratch-path "$scratch/build" -c release --product KVCloneFuzz)
-  # The first option makes the link leave out a main, the second one instruments for coverage and addresses.
+  # The first option omits main when linking, the second one instruments for coverage and addresses.
   build+=(--sanitize=fuzzer -Xswiftc -sanitize=fuzzer,address -Xswiftc -enable-testing)
   say "building the fuzz targets"
   quietly "${build[@]}"
@@ -37,7 +37,7 @@ run_fuzzing() {
   return "$failed"
 }
 
-# One target. What it learned stays in .build/fuzz/corpus, so that the next run begins there.
+# Runs one target. Its corpus stays in .build/fuzz/corpus, so that the next run continues from there.
 fuzz_one() {
   local program=$1 scratch=$2 seconds=$3 target=$4 corpus seeds log status=0 runs
   corpus="$scratch/corpus/$target"
@@ -59,8 +59,8 @@ fuzz_one() {
 }
 export -f fuzz_one
 
-# Writes down the smallest inputs that together reach most of what a target's corpus does: base64, a line each. Few thousand bytes a
-# target, because they are for the repository.
+# Writes a small set of inputs with most of the coverage of a target's corpus: base64, one per line. It is limited to a
+# few thousand bytes per target, because the inputs are in the repository.
 keep_one() {
   local program=$1 scratch=$2 kept=$3 target=$4 merged left=6000 size file
   merged="$scratch/merged/$target"
@@ -68,7 +68,7 @@ keep_one() {
   mkdir -p "$merged" "$kept"
   KVCLONE_FUZZ_TARGET="$target" "$program" -merge=1 -timeout=10 -max_len=4096 "$merged" "$scratch/corpus/$target" "$scratch/seeds/$target" \
     >"$scratch/results/$target.merge.log" 2>&1 </dev/null || return 0
-  # By size, then by name, which is a hash of the contents: the same again from the same corpus.
+  # Sorted by size, then by name, which is a hash of the contents, so that the result is reproducible.
   find "$merged" -type f -size +0 -printf '%s %f\n' | sort -n | while read -r size file; do
     [ "$left" -ge "$size" ] || [ "$left" = 6000 ] || break
     left=$((left - size))

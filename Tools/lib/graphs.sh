@@ -1,16 +1,16 @@
 # Symbol graphs of built modules, for Tools/api and Tools/documentation.
 
-# The options of the build that Tools/service makes; with others, it would start from scratch.
+# The options of the build by Tools/service; other options would rebuild everything.
 service_build=(--traits Service --scratch-path .build/service --disable-index-store -debug-info-format none)
 
-# extract_graphs BUILD MODULE DIRECTORY [OPTION…]: writes the symbol graph of a module in a build, and one for each module
-# with types that it extends.
+# extract_graphs BUILD MODULE DIRECTORY [OPTION…]: writes the symbol graph of a module in a build, and one for each
+# module with types that it extends.
 extract_graphs() {
   local build=$1 module=$2 directory=$3 maps=() map target
   shift 3
   [ -e "$build/debug/Modules/$module.swiftmodule" ] || fail "$module is not built in $build; leave out --no-build"
   target=$(swift -print-target-info | sed -n 's/.*"unversionedTriple" *: *"\(.*\)".*/\1/p')
-  # The modules of C that the package's modules import are found by their maps.
+  # The C modules that the package imports are located by their module maps.
   for map in "$build"/checkouts/*/Sources/*/include/module.modulemap "$build"/debug/*.build/module.modulemap; do
     if [ -e "$map" ]; then maps+=(-Xcc "-fmodule-map-file=$map"); fi
   done

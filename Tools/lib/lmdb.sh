@@ -5,7 +5,8 @@ declare -A lmdb_packages=([0.9.31]=1.6.2 [0.9.36]=3.0.0)
 
 lmdb_releases() { printf '%s\n' "${!lmdb_packages[@]}" | sort -V | paste -sd ' '; }
 
-# build_lmdb RELEASE: downloads and builds it, unless it is there, and sets `lmdb_directory` to the directory of its liblmdb.so.0.
+# build_lmdb RELEASE: downloads and builds a release if it is missing, and sets `lmdb_directory` to the directory of its
+# liblmdb.so.0.
 build_lmdb() {
   local release=$1 package=${lmdb_packages[$1]:-}
   [ -n "$package" ] || fail "unknown LMDB release $release; choose one of $(lmdb_releases)"

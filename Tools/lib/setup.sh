@@ -1,17 +1,17 @@
-# What Tools/test, Tools/demo and the benchmarks need before they can build. To be sourced, with `root` set to the
-# checkout's directory.
+# Prerequisites for builds of Tools/test, Tools/demo and the benchmarks. Source it with `root` set to the directory of
+# the checkout.
 
 log="$root/.build/tool-output.log"
 
 say() { printf '%s\n' "$*"; }
 fail() { printf '%s\n' "$*" >&2; exit 1; }
 
-# Runs a command with its output put aside; the output, without lines of progress, is shown if the command fails. Meanwhile
-# stderr tells that something goes on: on a terminal what is being built, elsewhere a line each minute.
+# Runs a command with its output in a log, and prints the log, without lines of progress, if the command fails. Reports
+# progress on stderr: the current step on a terminal, otherwise a line each minute.
 quietly() {
   mkdir -p "$root/.build"
   local ticker code=0
-  # Its own, so that the output of an earlier command is not taken for this one's.
+  # Truncated first, so that the output of an earlier command is not taken for that of this one.
   : >"$log"
   show_steps >/dev/null &
   ticker=$!
@@ -25,7 +25,7 @@ quietly() {
   fi
 }
 
-# For as long as the script runs: where it was stopped by Ctrl-C, nobody else ends this.
+# Ends with the script, because after Ctrl-C no other process ends it.
 show_steps() {
   local started=$SECONDS told=0 passed step
   while sleep 1 && kill -0 "$$" 2>/dev/null; do
@@ -40,7 +40,7 @@ show_steps() {
   done
 }
 
-# What the command told last of its progress, on one line of at most 70 columns: a step of the build, or a package that is fetched.
+# The last line of progress in the log, in at most 70 columns: a step of the build, or a package that is fetched.
 last_step() {
   tail -c 4000 "$log" 2>/dev/null \
     | grep -aEo '^(\[[0-9]+/[0-9]+\] [A-Za-z]+ [A-Za-z0-9_.-]*|(Fetch|Updat|Comput|Creat|Build|Extract)[a-z]+ .*)' \
@@ -57,7 +57,7 @@ require_swift() {
   esac
 }
 
-# Whether the compiler finds LMDB's header, in the usual places or where the environment says.
+# Whether the compiler finds LMDB's header in the default directories or those from the environment.
 has_lmdb() {
   local places="/usr/include:/usr/local/include:${CPATH:-}:${C_INCLUDE_PATH:-}" place
   local IFS=:
@@ -75,7 +75,7 @@ require_lmdb() {
   has_lmdb || fail "liblmdb-dev is installed, but lmdb.h was not found; set CPATH to its folder."
 }
 
-# Packages of Debian and Ubuntu, where they are not installed yet; fails where they cannot be.
+# Installs missing packages of Debian and Ubuntu; fails if that is not possible.
 require_packages() {
   local missing=() name
   for name in "$@"; do has_package "$name" || missing+=("$name"); done
@@ -88,7 +88,7 @@ has_package() {
   command -v dpkg-query >/dev/null && [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-# install_packages NAME…: 1, with what to type in `how_to_install`, where this user may not install.
+# install_packages NAME…: returns 1, with instructions in `how_to_install`, if this user may not install packages.
 install_packages() {
   local as_root=()
   if [ "$(id -u)" != 0 ]; then
@@ -103,7 +103,7 @@ install_packages() {
   fi
   say "installing $*" >&2
   local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@")
-  # A bare machine has no package lists, and old lists name versions that are gone: both are cured by an update.
+  # A new machine has no package lists, and old lists name removed versions; an update fixes both.
   if ! "${install[@]}" >/dev/null 2>&1 </dev/null; then
     quietly "${as_root[@]}" apt-get update
     quietly "${install[@]}"

@@ -1,6 +1,7 @@
-// Loaded before the Swift libraries when tests run under the thread sanitizer. It sees what is compiled with it: the fast paths of
-// `Synchronization.Mutex`, which are inlined. Where threads contend, the library's own paths lock, and the kernel writes the word:
-// without what this adds, each contended lock would be reported as a race of what it guards.
+// Preloaded when tests run under the thread sanitizer, which instruments only code compiled with it, such as the
+// inlined fast paths of `Synchronization.Mutex`. With contention, functions of the library lock, and the kernel writes
+// the word. Without the annotations here, the sanitizer would report a race on the protected data after each contended
+// lock.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -10,7 +11,7 @@
 #define SWIFT __attribute__((swiftcall))
 #define SELF __attribute__((swift_context))
 
-// Only programs built with the sanitizer have them.
+// Defined only in programs built with the sanitizer.
 extern void __tsan_acquire(void *address) __attribute__((weak));
 extern void __tsan_release(void *address) __attribute__((weak));
 
