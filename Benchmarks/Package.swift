@@ -3,7 +3,7 @@ import PackageDescription
 
 let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
 
-// A package of its own, so that whatever the benchmarks compare with never becomes a dependency of the library's users.
+// A separate package, so that the compared libraries never become dependencies of the library's users.
 let package = Package(
   name: "Benchmarks",
   dependencies: [

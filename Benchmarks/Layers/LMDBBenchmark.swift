@@ -2,10 +2,10 @@ import CKVCloneYardstick
 import Foundation
 import KVCloneLMDB
 
-/// The LMDB layer beside the same loops in C: scans of a million records, and the begin and end of a read transaction.
-/// Rounds are interleaved, so that what disturbs the machine disturbs both, and it is the thread's processor time that
-/// counts, so that other programs do not. Fails if a ratio of medians is above its limit, unless it was a quick look, which
-/// has too few and too short rounds for that.
+/// Compares the LMDB layer with the same loops in C: scans of a million records, and the begin and end of a read
+/// transaction. Rounds are interleaved, so that disturbances of the machine affect both, and the thread's processor
+/// time is measured, so that other programs do not count. Fails if a ratio of medians is above its limit, except in
+/// quick mode, which has too few and too short rounds for a verdict.
 func runLMDBBenchmark(_ arguments: [String]) throws {
   let isQuick = arguments.contains("--quick")
   let records = isQuick ? 100_000 : 1_000_000
@@ -19,7 +19,7 @@ func runLMDBBenchmark(_ arguments: [String]) throws {
   defer { bench.close() }
 
   var times: [LMDBBenchmark.Task: [Double]] = [:]
-  // The first round fills the caches and counts for nothing.
+  // The first round warms the caches and is not measured.
   for round in 0...rounds {
     for task in LMDBBenchmark.Task.allCases {
       let started = threadNanoseconds()
@@ -61,7 +61,7 @@ private func median(_ values: [Double]) -> Double {
   return sorted.isEmpty ? .nan : sorted[sorted.count / 2]
 }
 
-/// Two copies of one store: a process may have a file open once only, be it in Swift or in C.
+/// Two copies of one store, because a process may open a file only once, in Swift or in C.
 private final class LMDBBenchmark {
   enum Task: CaseIterable {
     case swiftScan, cScan, swiftCursor, swiftBegin, cBegin
@@ -108,7 +108,7 @@ private final class LMDBBenchmark {
     environment.close()
   }
 
-  /// Runs one task once, and says how many operations it did.
+  /// Runs one task once, and returns the number of operations.
   func run(_ task: Task, begins: Int) throws -> Int {
     var entries: UInt64 = 0
     var sum: UInt64 = 0

@@ -4,10 +4,11 @@ import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
-/// The same seeded calls directly on LMDB's layer and through the store's seam, to be counted by callgrind. Each kind of call
-/// has a function of its own that is never inlined, `measured…`, whose inclusive cost `Benchmarks/seam` reads.
+/// Runs the same seeded calls directly on LMDB's layer and through the storage protocol, for measurement with
+/// callgrind. Each kind of call has its own function that is never inlined, `measured…`; `Benchmarks/seam` reads its
+/// inclusive cost.
 ///
-/// `seam prepare DIRECTORY` makes the store, `seam direct DIRECTORY` and `seam through DIRECTORY` run the calls.
+/// `seam prepare DIRECTORY` creates the store, `seam direct DIRECTORY` and `seam through DIRECTORY` run the calls.
 func runSeamBenchmark(_ arguments: [String]) throws {
   guard arguments.count == 2 else { throw SeamUsage() }
   let load = SeamLoad(seed: 20_240_607)
@@ -24,13 +25,13 @@ private struct SeamUsage: Error, CustomStringConvertible {
   var description: String { "usage: KVCloneLayerBenchmark seam prepare|direct|through|calls DIRECTORY" }
 }
 
-/// What is called: keys of 8 bytes with values of 120, as records have, and keys of 12 bytes with values of 1 KiB, as
-/// chunks of lists have.
+/// The load: keys of 8 bytes with values of 120, as for records, and keys of 12 bytes with values of 1 KiB, as for
+/// chunks of lists.
 struct SeamLoad {
   static let entryCount: UInt64 = 100_000
   static let chunkCount: UInt64 = 100_000
   static let scanLength = 100
-  /// How often each measured function calls what it measures; a scan's call is one entry.
+  /// The number of calls in each measured function; for scans, the number of entries.
   static let calls = [
     ("Begins", 10_000), ("Gets", 50_000), ("ChunkGets", 10_000), ("Seeks", 20_000), ("Scans", 50_000), ("Puts", 20_000),
     ("ChunkPuts", 5_000), ("Appends", 20_000), ("Deletes", 10_000),
@@ -69,7 +70,8 @@ struct SeamLoad {
   }
 }
 
-/// A sum over what was read, so that nothing is optimised away and both ways are seen to read the same.
+/// Reads a part of a value for a checksum, which prevents that reads are optimized away, and shows that both ways read
+/// the same.
 @inline(__always)
 private func taste(_ bytes: borrowing RawSpan) -> UInt64 {
   UInt64(bytes.byteCount) &+ UInt64(bytes.unsafeLoad(fromUncheckedByteOffset: 0, as: UInt8.self))
@@ -104,7 +106,7 @@ private struct SeamDirect {
     return sum
   }
 
-  // What a caller of the layer does that reads by the map, and asks LMDB for what the map does not say.
+  // The calls of a reader that uses the map, and falls back to LMDB for entries that the map reader cannot resolve.
 
   @inline(__always)
   private func get(

@@ -1,18 +1,18 @@
 import Foundation
 
 extension [String] {
-  /// Takes an option out of a program's arguments.
+  /// Removes an option from a program's arguments.
   ///
-  /// - Returns: the word after it; nil without the option.
+  /// - Returns: the value of the option; nil without the option.
   package mutating func take(option name: String) -> String? {
     guard let place = firstIndex(of: name), place + 1 < count else { return nil }
     defer { removeSubrange(place...place + 1) }
     return self[place + 1]
   }
 
-  /// Takes a flag out of a program's arguments.
+  /// Removes a flag from a program's arguments.
   ///
-  /// - Returns: whether it was there.
+  /// - Returns: whether the flag was present.
   package mutating func take(flag name: String) -> Bool {
     defer { removeAll { $0 == name } }
     return contains(name)

@@ -3,14 +3,14 @@ import Foundation
 /// Runs programs.
 package enum Command {
   package struct Result {
-    /// The exit status, or the negative number of the signal that ended it.
+    /// The exit status, or the negative number of the signal that ended the program.
     package var status: Int32
     package var output: Data
     package var errors: String
     package var seconds: Double
   }
 
-  /// Runs a program to its end, which comes after `timeout` seconds at the latest.
+  /// Runs a program until it exits, or ends it after `timeout` seconds.
   package static func run(_ words: [String], timeout: Double = 1_800) throws -> Result {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: words[0])
@@ -30,7 +30,7 @@ package enum Command {
       if !isOver.value { kill(identifier, SIGKILL) }
     }
     watch.start()
-    // Both pipes at once: a program that fills one would wait for who reads the other.
+    // Reads both pipes concurrently, because a program blocks when one of them is full.
     let errorText = Collected()
     let reader = Thread { errorText.set(errors.fileHandleForReading.readDataToEndOfFile()) }
     reader.start()
@@ -43,7 +43,7 @@ package enum Command {
       status: status, output: data, errors: String(decoding: errorText.get(), as: UTF8.self), seconds: seconds)
   }
 
-  /// Where a program is; nil where there is none of that name.
+  /// The path of a program; nil if it is not in PATH.
   package static func find(_ name: String) -> String? {
     let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
     for folder in path.split(separator: ":").map(String.init) + ["/usr/sbin", "/sbin"] {
@@ -53,7 +53,7 @@ package enum Command {
     return nil
   }
 
-  /// What a program says, or why it does not.
+  /// The output of a program; empty if it is missing or cannot be run.
   package static func answer(_ words: [String]) -> String {
     guard let program = find(words[0]), let result = try? run([program] + words.dropFirst(), timeout: 20) else {
       return ""
@@ -62,7 +62,7 @@ package enum Command {
   }
 }
 
-/// Data that another thread reads.
+/// Data read by another thread.
 private final class Collected: @unchecked Sendable {
   private let condition = NSCondition()
   private var data: Data?
@@ -84,7 +84,7 @@ private final class Collected: @unchecked Sendable {
   }
 }
 
-/// A flag that two threads see.
+/// A flag shared by two threads.
 private final class Outcome: @unchecked Sendable {
   private let lock = NSLock()
   private var isSet = false

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the figures depend on.
+/// The properties of the machine that affect the results.
 package struct MachineFacts {
   private let lines: [(String, String)]
 
@@ -38,9 +38,9 @@ package struct MachineFacts {
     self.lines = lines
   }
 
-  /// A table of them.
+  /// A table of the properties.
   ///
-  /// - Parameter seconds: how long the run took.
+  /// - Parameter seconds: the duration of the run.
   package func table(seconds: Double) -> String {
     var table = MarkdownTable(["machine", ""], wordColumns: 2)
     table.rows = lines.map { [$0.0, $0.1] }
@@ -54,22 +54,22 @@ package struct MachineFacts {
       .joined(separator: ", ") ?? "?"
   }
 
-  /// `read_ahead_kb` of the disk that a folder is on; nil if it is not on one.
+  /// `read_ahead_kb` of the disk that contains a folder; nil if it is not on a disk.
   package static func readAhead(_ folder: String) -> Int? {
     var status = stat()
     guard stat(folder, &status) == 0 else { return nil }
-    // As makedev(3) packs them.
+    // The encoding of makedev(3).
     let device = UInt64(status.st_dev)
     let (major, minor) = (device >> 8 & 0xFFF, device & 0xFF | device >> 12 & 0xFFF00)
     let disk = "/sys/dev/block/\(major):\(minor)"
-    // A partition has the queue of its disk.
+    // A partition uses the queue of its disk.
     let text = [disk + "/queue", disk + "/../queue"].lazy.compactMap {
       try? String(contentsOfFile: $0 + "/read_ahead_kb", encoding: .utf8)
     }.first
     return text.flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
   }
 
-  /// The version of a dependency, as it was resolved.
+  /// The resolved version of a dependency.
   private static func pinned(_ identity: String) -> String {
     let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().appendingPathComponent("Package.resolved")

@@ -2,7 +2,7 @@
 package struct MarkdownTable {
   package var header: [String]
   package var rows: [[String]] = []
-  /// How many columns, from the left, hold words; the others hold numbers, and are set to the right.
+  /// The number of columns from the left with words; the others contain numbers, and are right-aligned.
   package var wordColumns: Int
 
   package init(_ header: [String], wordColumns: Int = 1) {
@@ -18,14 +18,14 @@ package struct MarkdownTable {
     }.joined(separator: "\n") + "\n"
   }
 
-  /// A bar would begin another cell, a line break another row.
+  /// Escapes bars, which would start another cell, and line breaks, which would start another row.
   private static func escaped(_ cell: String) -> String {
     cell.split(separator: "|", omittingEmptySubsequences: false).joined(separator: "\\|")
       .split(separator: "\n", omittingEmptySubsequences: true).joined(separator: " ")
   }
 }
 
-/// Seconds with the unit that fits.
+/// Seconds with a suitable unit.
 package func duration(_ seconds: Double) -> String {
   switch seconds {
   case ..<0.0001: fixed(seconds * 1e6, 1) + " µs"
@@ -37,7 +37,7 @@ package func duration(_ seconds: Double) -> String {
   }
 }
 
-/// Bytes with the unit that fits.
+/// Bytes with a suitable unit.
 package func bytes(_ count: Double) -> String {
   switch count {
   case ..<1024: fixed(count) + " B"

@@ -1,29 +1,29 @@
 import Foundation
 import Synchronization
 
-/// Figures that the system keeps about this process and others.
+/// Figures of the kernel about this process and others.
 package enum Measuring {
-  /// A number of kilobytes in a process's status file, in bytes.
+  /// A value in kilobytes from a process's status file, in bytes.
   package static func status(_ name: String, _ path: String = "/proc/self/status") -> Int { number(path, name) * 1024 }
 
-  /// A number in /proc/self/io; 0 where the system does not tell.
+  /// A value from /proc/self/io; 0 if the kernel does not provide it.
   package static func io(_ name: String) -> Int { number("/proc/self/io", name) }
 
-  /// Seconds that this process has kept processors busy.
+  /// The processor time of this process in seconds.
   package static func processorSeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
   }
 
-  /// Seconds that ended processes, which this one started, kept processors busy.
+  /// The processor time of ended child processes in seconds.
   package static func processorSecondsOfChildren() -> Double {
     var usage = rusage()
     getrusage(RUSAGE_CHILDREN.rawValue, &usage)
     return [usage.ru_utime, usage.ru_stime].reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) * 1e-6 }
   }
 
-  /// Seconds that this thread has kept a processor busy: other work on the machine does not show.
+  /// The processor time of this thread in seconds, which excludes other work on the machine.
   package static func threadSeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -36,7 +36,7 @@ package enum Measuring {
     return line.flatMap { Int($0.dropFirst(name.count + 1).filter(\.isNumber)) } ?? 0
   }
 
-  /// This process's anonymous memory in bytes: what is resident without what is shared with files.
+  /// The anonymous memory of this process in bytes: resident memory without shared pages of files.
   package static func anonymousBytes() -> Int {
     let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return 0 }
@@ -51,9 +51,9 @@ package enum Measuring {
     }
   }
 
-  /// The greatest growth of anonymous memory while `body` runs, looked at every 2 ms by another thread.
+  /// The maximum growth of anonymous memory while `body` runs, sampled every 2 ms by another thread.
   package static func peakAnonymousBytes<R>(_ body: () throws -> R) rethrows -> (result: R, bytes: Int) {
-    // What earlier work freed, but the allocator kept, would hide growth.
+    // Memory that earlier work freed but the allocator kept would hide growth.
     returnFreeMemory()
     let before = anonymousBytes()
     let peak = PeakSampler()
@@ -62,7 +62,7 @@ package enum Measuring {
     return (result, max(peak.stop(), anonymousBytes()) - before)
   }
 
-  /// glibc's malloc_trim, which Swift's module of it leaves out; nothing where there is none.
+  /// Calls glibc's malloc_trim, which Swift's module of glibc omits; does nothing with other C libraries.
   package static func returnFreeMemory() {
     guard let symbol = dlsym(dlopen(nil, RTLD_LAZY), "malloc_trim") else { return }
     _ = unsafeBitCast(symbol, to: (@convention(c) (Int) -> Int32).self)(0)
@@ -76,9 +76,9 @@ package enum Measuring {
   }
 }
 
-/// Looks at this process's anonymous memory every 2 ms until it is stopped.
+/// Samples this process's anonymous memory every 2 ms until it is stopped.
 ///
-/// It reads /proc/self/statm, which is one short line: a clone of a second is not disturbed by 500 such reads.
+/// It reads /proc/self/statm, which is one short line, so that 500 reads do not slow down a clone of a second.
 package final class PeakSampler: Sendable {
   private let peak = Atomic<Int>(0)
   private let isStopped = Atomic<Bool>(false)
@@ -98,9 +98,9 @@ package final class PeakSampler: Sendable {
     isDone.store(true, ordering: .releasing)
   }
 
-  /// Ends it.
+  /// Stops the sampling.
   ///
-  /// - Returns: the greatest anonymous memory seen, in bytes.
+  /// - Returns: the maximum anonymous memory in bytes.
   @discardableResult
   package func stop() -> Int {
     isStopped.store(true, ordering: .releasing)
@@ -114,7 +114,7 @@ extension Duration {
 }
 
 extension String {
-  /// Padded on the left to a column.
+  /// The text padded on the left to a column.
   package func right(_ width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
 }
 
@@ -124,5 +124,5 @@ package func fixed(_ value: Double, _ digits: Int = 0) -> String { String(format
 /// Bytes as MiB.
 package func mebibytes(_ bytes: Int) -> String { fixed(Double(bytes) / 1_048_576, 1) }
 
-/// Prints a line at once, also where the output is a file that somebody watches.
+/// Prints a line unbuffered, so that it appears at once in a redirected output.
 package func report(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }

@@ -1,4 +1,4 @@
-/// Something a peer cannot do, or a library that it calls cannot.
+/// A failure of a peer, or of a library that it calls.
 package struct PeerFailure: Error, CustomStringConvertible {
   package let description: String
 

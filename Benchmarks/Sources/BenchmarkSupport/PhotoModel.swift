@@ -1,7 +1,7 @@
 import KVClone
 
-/// The model of the graphs that are cloned: a library of albums of photos; a photo has six attributes, an image among them,
-/// and tags. A clone of the library copies its albums and their photos, and shares the tags.
+/// The model of the cloned graphs: a library of albums of photos; a photo has six attributes, including an image, and
+/// tags. A clone of the library copies its albums and their photos, and shares the tags.
 package enum PhotoModel {
   package static let model = ManagedObjectModel("PhotoLibrary") {
     EntityDescription("Library") {

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A line plot with logarithmic axes, written as SVG that can be read on light and dark pages.
+/// A line plot with logarithmic axes, written as SVG that is readable on light and dark pages.
 package struct Plot {
   /// One line.
   package struct Series {
     package var name: String
     package var points: [(x: Double, y: Double)]
-    /// Which colour and dashes it has: the same number looks the same in every plot.
+    /// The index of the colour and dashes, which are the same in every plot.
     package var style: Int
 
     package init(_ name: String, style: Int = 0, _ points: [(x: Double, y: Double)]) {
@@ -35,7 +35,7 @@ package struct Plot {
     self.yLabel = yLabel
   }
 
-  /// Numbers as they stand at an axis: 10 k, 1 M.
+  /// The label of a number at an axis: 10 k, 1 M.
   package static func count(_ value: Double) -> String {
     switch value {
     case 1e9...: compact(value / 1e9) + " G"
@@ -45,10 +45,10 @@ package struct Plot {
     }
   }
 
-  /// Without zeros after the point.
+  /// A number without trailing zeros.
   package static func compact(_ value: Double) -> String { String(format: "%.4g", value) }
 
-  // Colours that differ in lightness too, and are told apart on white and on black.
+  // Colours of different lightness that are distinguishable on white and on black.
   private static let colours = [
     "#d1242f", "#2f81f7", "#8957e5", "#bf8700", "#2da44e", "#e16f24", "#768390", "#1b9e9e", "#c2479b", "#5e7e2c",
     "#9acd32",
@@ -57,7 +57,7 @@ package struct Plot {
   private static let (width, height) = (920.0, 480.0)
   private static let (left, right, top, bottom) = (78.0, 650.0, 46.0, 424.0)
 
-  /// The picture.
+  /// The plot as SVG.
   package var svg: String {
     let (horizontal, vertical) = (
       Axis(series.flatMap { $0.points.map(\.x) }), Axis(series.flatMap { $0.points.map(\.y) })
@@ -140,7 +140,7 @@ struct Axis {
     let positive = values.filter { $0 > 0 && $0.isFinite }
     let least = positive.min() ?? 1
     let most = max(positive.max() ?? 10, least * 1.000_001)
-    // Where the values span more than two decades, only powers of ten fit; else 1, 2 and 5 of each.
+    // Values over more than two decades use only powers of ten; otherwise 1, 2 and 5 times each.
     let steps: [Double] = most / least > 100 ? [1] : [1, 2, 5]
     let exponents = Int(log10(least).rounded(.down)) - 1...Int(log10(most).rounded(.up)) + 1
     let candidates = exponents.flatMap { exponent in steps.map { $0 * pow(10, Double(exponent)) } }
@@ -150,6 +150,6 @@ struct Axis {
     (lower, upper) = (log10(first), log10(last))
   }
 
-  /// Where a value lies between the axis's ends, from 0 to 1.
+  /// The position of a value between the ends of the axis, from 0 to 1.
   func share(_ value: Double) -> Double { upper > lower ? (log10(value) - lower) / (upper - lower) : 0.5 }
 }

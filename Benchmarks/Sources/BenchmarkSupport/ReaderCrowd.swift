@@ -1,11 +1,11 @@
 import Foundation
 import Synchronization
 
-/// Threads that read next to a writer.
+/// Threads that read concurrently with a writer.
 package struct ReaderCrowd: Sendable {
   package static let readerCount = 8
 
-  /// How much all readers read together in a second at most; nil for as much as they can.
+  /// The maximum number of reads per second of all readers together; nil without a limit.
   private let readsPerSecond: Double?
 
   package init(readsPerSecond: Double? = nil) { self.readsPerSecond = readsPerSecond }
@@ -16,12 +16,12 @@ package struct ReaderCrowd: Sendable {
     package var seconds: Double
   }
 
-  /// Eight threads read while this one writes. The figures cover the time of the writer.
+  /// Runs eight reading threads while this thread writes. The figures cover the time of the writer.
   ///
   /// - Parameters:
-  ///   - makeReader: makes what one thread reads with, on that thread. Each call reads once.
-  ///   - write: writes, and returns how often it did.
-  /// - Throws: what `write` throws, or what a reader throws.
+  ///   - makeReader: creates the reader of one thread, on that thread. Each call reads once.
+  ///   - write: writes, and returns the number of writes.
+  /// - Throws: the error of `write` or of a reader.
   package func run(
     seed: UInt64, _ makeReader: @escaping @Sendable () throws -> (inout SeededGenerator) throws -> Void,
     write: () throws -> Int
@@ -30,7 +30,7 @@ package struct ReaderCrowd: Sendable {
     let readers = DispatchGroup()
     for number in 0..<Self.readerCount {
       readers.enter()
-      // Threads, because a queue has no more of them than there are processors.
+      // Threads, because a queue runs no more of them than there are processors.
       Thread {
         do {
           try read(seed: seed &+ UInt64(number), progress.counts[number], progress, try makeReader())
@@ -65,14 +65,14 @@ package struct ReaderCrowd: Sendable {
     }
   }
 
-  /// The reads of one thread.
+  /// The number of reads of one thread.
   private final class Count: Sendable {
     let value = Atomic<Int>(0)
-    /// Keeps the counts of two threads out of one cache line.
+    /// Keeps the counts of different threads in different cache lines.
     private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
   }
 
-  /// What the threads tell each other.
+  /// The shared state of the threads.
   private final class Progress: Sendable {
     let isOver = Atomic<Bool>(false)
     let counts = (0..<ReaderCrowd.readerCount).map { _ in Count() }
@@ -82,17 +82,17 @@ package struct ReaderCrowd: Sendable {
   }
 }
 
-/// Spreads operations of a thread over time.
+/// Distributes the operations of a thread over time.
 private struct Pace {
-  /// A thread that fell behind by more than this does not catch up: its rate would exceed the limit for a while.
+  /// The maximum delay that a thread catches up on; a larger one would exceed the rate limit for some time.
   private static let longestDebt = 0.02
-  /// A thread sleeps at least this long, and then does all operations that are due.
+  /// The minimum sleep of a thread, which then performs all due operations.
   private static let shortestSleep: UInt32 = 2_000
 
   private let interval: Double
   private let clock = ContinuousClock()
   private let start: ContinuousClock.Instant
-  /// When the next operation is due, in seconds after the start.
+  /// The time of the next operation, in seconds after the start.
   private var due = 0.0
 
   init(operationsPerSecond: Double) {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Numbers that are the same on every run (SplitMix64).
+/// A deterministic random number generator (SplitMix64).
 package struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 
@@ -14,7 +14,7 @@ package struct SeededGenerator: RandomNumberGenerator {
     return z ^ (z >> 31)
   }
 
-  /// A number from 0 to below the limit.
+  /// Returns a number from 0 to below the limit.
   package mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
 
   package mutating func uuid() -> UUID {

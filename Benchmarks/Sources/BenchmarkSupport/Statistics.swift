@@ -1,4 +1,4 @@
-/// What several rounds of the same work took.
+/// The durations of several rounds of the same work.
 package struct Rounds {
   package let values: [Double]
 
@@ -9,7 +9,7 @@ package struct Rounds {
   package var most: Double { values.last ?? 0 }
   package var median: Double { Measuring.median(values) }
 
-  /// The value that a share of the rounds does not exceed.
+  /// The value that the given share of the rounds does not exceed.
   package func percentile(_ share: Double) -> Double {
     guard !values.isEmpty else { return 0 }
     let rank = Int((share * Double(values.count)).rounded(.up)) - 1

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Closed stores as files: every peer's store is a folder.
+/// The files of closed stores: every peer's store is a folder.
 package enum StoreFiles {
   package static func names(_ folder: String) throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: folder)
   }
 
-  /// The lengths of all files of a store together.
+  /// The total size of a store's files.
   package static func bytes(_ folder: String) throws -> Int {
     try names(folder).reduce(0) { sum, name in
       var status = stat()
@@ -14,7 +14,7 @@ package enum StoreFiles {
     }
   }
 
-  /// A fresh copy, written out: what copying left to be written would otherwise be paid by the clone's commit.
+  /// Creates a fresh, synced copy; otherwise the clone's commit would include the write-back of the copy.
   package static func copy(_ source: String, to target: String, cold: Bool = false) throws {
     remove(target)
     let made = try Command.run(["/bin/cp", "-r", "--sparse=never", source, target])
@@ -22,7 +22,7 @@ package enum StoreFiles {
     settle(target, cold: cold)
   }
 
-  /// Writes a closed store's files out, and with `cold` drops them from the page cache.
+  /// Syncs the files of a closed store, and with `cold` drops them from the page cache.
   package static func settle(_ folder: String, cold: Bool = false) {
     for name in (try? names(folder)) ?? [] {
       let file = open(folder + "/" + name, O_RDWR | O_CLOEXEC)

@@ -1,28 +1,29 @@
 import Foundation
 
-/// What durable transactions of a peer asked of the disk, as strace saw it in a process of its own, because a trace slows
-/// everything down.
+/// The disk operations of a peer's durable transactions, traced with strace in a separate process, because tracing
+/// slows down everything.
 package struct SyncFigures {
   package let title: String
   package let transactions: Int
   package let syncs: Int
   package let bytesWritten: Int
 
-  /// Runs this program with some arguments under strace.
+  /// Runs this program with arguments under strace.
   ///
   /// - Parameters:
   ///   - title: the title of the peer.
-  ///   - transactions: how many durable transactions the program runs between the marks.
-  ///   - sharesCommits: whether transactions run at the same time, so that several become durable by one sync.
-  ///   - folder: the folder for the store and the trace. The store is made at the path that ends the arguments.
+  ///   - transactions: the number of durable transactions between the marks.
+  ///   - sharesCommits: whether concurrent transactions can become durable by one sync.
+  ///   - folder: the folder for the store and the trace. The path of the store is the last argument.
   ///   - words: the other arguments.
-  /// - Throws: if the transactions were not durable: a sync has to begin after each began and to end before it returned.
+  /// - Throws: ``PeerFailure`` if a transaction was not durable: a sync must begin after the transaction and end before
+  ///   its return.
   package init(
     of title: String, transactions: Int, sharesCommits: Bool = false, in folder: String, running words: [String]
   ) throws {
     guard let strace = Command.find("strace") else { throw PeerFailure("strace is not installed") }
     let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-    // strace names files by their whole paths.
+    // strace prints absolute paths.
     let place = URL(fileURLWithPath: folder).resolvingSymlinksInPath().path
     let (trace, store) = (place + "/trace", place + "/traced")
     defer {

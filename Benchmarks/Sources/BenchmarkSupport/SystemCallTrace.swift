@@ -1,44 +1,43 @@
 import Foundation
 
-/// What a process asked of the kernel between two marks, about the files of one folder, as strace saw it.
+/// The system calls of a process between two marks that concern the files of one folder, from a trace of strace.
 package struct SystemCallTrace {
-  /// How often each call was made.
+  /// The number of calls by name.
   package private(set) var counts: [String: Int] = [:]
   package private(set) var bytesWritten = 0
-  /// How often the kernel was asked to bring something to the disk: calls to fsync and fdatasync, and writes through a
-  /// descriptor that is open with O_SYNC or O_DSYNC.
+  /// The number of syncs: calls to fsync and fdatasync, and writes through a descriptor with O_SYNC or O_DSYNC.
   package private(set) var syncCount = 0
-  /// How many transactions were acknowledged by a mark.
+  /// The number of transactions acknowledged by a mark.
   package private(set) var acknowledgements = 0
-  /// How many of them were acknowledged without a sync that began after the same task's previous acknowledgement and
-  /// ended before this one: such a transaction was not durable when it returned.
+  /// The number of acknowledgements without a sync that began after the same task's previous acknowledgement and ended
+  /// before this one. Their transactions were not durable when they returned.
   package private(set) var unsyncedAcknowledgements = 0
-  /// Whether all of what was written to the main file was synced.
+  /// Whether all writes to the main file were synced.
   package private(set) var reachesDisk = false
 
   private static let calls =
     "openat,pwrite64,pwritev,pwritev2,write,writev,fsync,fdatasync,sync_file_range,msync,sync,syncfs"
 
-  /// The words before a command that let strace write a trace of it.
+  /// A command that runs another one under strace and writes a trace.
   package static func wrapper(strace: String, output: String) -> [String] {
     [strace, "-f", "-y", "-qq", "-s", "32", "-e", "trace=\(calls)", "-o", output]
   }
 
-  /// What a file of the folder was given.
+  /// The writes and syncs of a file.
   private struct FileState {
     var written = 0
     var unsynced = 0
     var isSynced = false
   }
 
-  /// Reads a trace: only what lies between the marks, and concerns files of the folder.
+  /// Parses a trace, limited to calls between the marks on files of the folder.
   package init(_ trace: String, folder: String) {
     var files: [Substring: FileState] = [:]
     var waiting: [Substring: (name: Substring, descriptor: Substring, file: Substring, begin: Int)] = [:]
     var synchronous: Set<Substring> = []
     var isBetween = false
     var acknowledged: [Substring: Int] = [:]
-    // Where the last sync began of those that have ended, as the number of a line.
+    // The line number of the start of the latest completed sync.
     var lastSync = -1
     for (number, line) in trace.split(separator: "\n").enumerated() {
       if line.contains("openat(") {
@@ -52,7 +51,7 @@ package struct SystemCallTrace {
       if line.contains(Marks.end) { break }
       guard isBetween else { continue }
       if let mark = line.range(of: Marks.acknowledgement) {
-        // The end of a call that was interrupted does not show what was written: each is seen once.
+        // The resumed line of an interrupted call does not contain the mark, so each mark is counted once.
         let task = line[mark.upperBound...].prefix(while: \.isNumber)
         acknowledgements += 1
         if lastSync <= acknowledged[task] ?? -1 { unsyncedAcknowledgements += 1 }
@@ -63,7 +62,7 @@ package struct SystemCallTrace {
       let rest = line.dropFirst(process.count).drop { $0 == " " }
       var call: (name: Substring, descriptor: Substring, file: Substring, begin: Int)
       if rest.hasPrefix("<... ") {
-        // It began on an earlier line, which another thread's call interrupted.
+        // The call began on an earlier line, and was interrupted by a call of another thread.
         guard let begun = waiting.removeValue(forKey: process) else { continue }
         call = begun
       } else {
@@ -94,13 +93,13 @@ package struct SystemCallTrace {
         files[call.file, default: FileState()].unsynced += count
       }
     }
-    // The file that holds the clone: the data file, or a log. What is written to others can be made from it. LMDB writes
-    // its meta page, which is less than a page, after the sync, through a descriptor that is open with O_DSYNC.
+    // The main file is the data file or the log; the other files can be rebuilt. LMDB writes its meta page, with less
+    // than a page, after the sync, through a descriptor with O_DSYNC.
     let all = bytesWritten
     reachesDisk = files.values.contains { $0.isSynced && $0.unsynced <= 4_096 && $0.written * 4 >= all }
   }
 
-  /// Remembers a descriptor that writes through, and forgets one whose number is given to another file.
+  /// Registers a synchronous descriptor, and removes one that is reused for another file.
   private static func note(opening line: Substring, in synchronous: inout Set<Substring>) {
     guard let answer = line.range(of: " = ", options: .backwards) else { return }
     let descriptor = line[answer.upperBound...].prefix { $0.isNumber }
@@ -112,11 +111,11 @@ package struct SystemCallTrace {
   }
 }
 
-/// Lines in the stream of system calls.
+/// Marks in the stream of system calls.
 package enum Marks {
   package static let begin = "kvclone-benchmark-begin"
   package static let end = "kvclone-benchmark-end"
-  /// The begin of a mark that a durable transaction has returned to its task; the number of the task follows.
+  /// The start of a mark for the return of a durable transaction; the number of the task follows.
   package static let acknowledgement = "kvclone-benchmark-ack-"
 
   package static func acknowledge(task: Int) { write(acknowledgement + "\(task)") }

@@ -1,9 +1,9 @@
-/// A promise of the project, and what this run measured of it.
+/// A target of the project, and the measured figure.
 package struct Target {
   package enum Verdict: String {
     case met
     case missed = "**missed**"
-    /// This run did not do what the target speaks of.
+    /// The target was not measured in this run.
     case unknown = "not measured"
   }
 
@@ -18,9 +18,9 @@ package struct Target {
 }
 
 extension [Target] {
-  /// A section about them.
+  /// A section of the report with all targets.
   ///
-  /// - Parameter measured: whose figures the measured ones are, in their order.
+  /// - Parameter measured: the title of the column of measured figures.
   package func section(measured: String = "measured") -> String {
     var table = MarkdownTable(["target", "limit", measured, ""], wordColumns: 4)
     table.rows = map { [$0.title, $0.limit, $0.figure, $0.verdict.rawValue] }

@@ -1,9 +1,9 @@
 #include <stdlib.h>
 #include "peer.h"
 
-// Shared blobs: one referrer more each. Copied ones: every chunk read, verified, and written anew.
+// Shared blobs gain one reference each. Copied ones are read, verified and written chunk by chunk.
 
-// A description's value after the checksum: state u8, 0, stager u16, chunks u32, count u64, bytes u64, digest u64.
+// A blob's metadata after the checksum: state u8, 0, stager u16, chunks u32, count u64, bytes u64, digest u64.
 enum { INFO_STATE = 8, INFO_CHUNKS = 12, INFO_COUNT = 16 };
 
 static int verify_info(lmdb_peer *peer, uint64_t serial, const MDB_val *value) {
@@ -31,7 +31,7 @@ int publish_blobs(lmdb_peer *peer) {
   size_t count = peer->shared_count;
   bool ascend = true;
   for (size_t index = 1; index < count; index++) ascend &= serials[index - 1] <= serials[index];
-  // Mostly they were stored in the order of their records, and ascend already.
+  // Serials usually ascend already, because blobs were stored in the order of their records.
   if (!ascend) qsort(serials, count, sizeof *serials, compare);
   for (size_t start = 0, end; start < count; start = end) {
     for (end = start + 1; end < count && serials[end] == serials[start];) end++;
@@ -51,7 +51,7 @@ int publish_blobs(lmdb_peer *peer) {
   return 0;
 }
 
-// The hash of the same bytes with two seeds while they are copied: one pass over them instead of three.
+// Copies bytes and hashes them with two seeds in one pass instead of three.
 static void copy_hashed(
   uint8_t *restrict to, const uint8_t *restrict from, size_t count, const uint64_t seeds[2], uint64_t hashes[2]) {
   if (count <= XXH_MIDDLE) {

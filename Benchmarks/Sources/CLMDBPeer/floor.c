@@ -1,6 +1,6 @@
 #include "peer.h"
 
-// The floor under every clone: the bytes of the same records and link chunks, read by a cursor and put under other
+// The lower bound of the time of a clone: copies the bytes of the same records and link chunks with a cursor to other
 // keys.
 
 static int copy_records(lmdb_peer *peer, struct entity *entity) {
@@ -17,7 +17,8 @@ static int copy_records(lmdb_peer *peer, struct entity *entity) {
   return 0;
 }
 
-// Keys of an entity's lists begin with its root code; the copies' owners are as far from each other as the sources'.
+// Keys of an entity's lists begin with its root code; the owners of the copies have the same distances as the
+// originals.
 static int copy_chunks(lmdb_peer *peer, struct entity *entity) {
   uint8_t bytes[LINK_KEY];
   link_key(bytes, id_of(entity, 0), 0, 0);
@@ -36,7 +37,7 @@ static int copy_chunks(lmdb_peer *peer, struct entity *entity) {
 }
 
 int copy_floor(lmdb_peer *peer, struct entity *root) {
-  // Which entities a clone of the root has, by the relationships that are followed.
+  // The entities in a clone of the root, through the followed relationships.
   bool wanted[MOST_ENTITIES] = {false}, grows = true;
   wanted[root - peer->entities] = true;
   while (grows) {

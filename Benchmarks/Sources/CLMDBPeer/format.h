@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
-// The parts of Sources/KVCloneRecords/Format.md that a clone meets: numbers, checksums, offsets.
-// Values are little-endian, like every machine this runs on; keys are big-endian.
+// The parts of Sources/KVCloneRecords/Format.md that a clone uses: numbers, checksums, offsets. Values are
+// little-endian, as all supported machines; keys are big-endian.
 
 enum { TABLE_METADATA = 1, TABLE_LINKS = 2, TABLE_BLOBS = 3, TABLE_BLOBINFO = 4, TABLE_OBJECTS = 0x8000 };
 
@@ -40,7 +40,7 @@ static inline uint64_t big64(uint64_t v) { return __builtin_bswap64(v); }
 #define XXH_5 UINT64_C(0x27D4EB2F165667C5)
 enum { XXH_MIDDLE = 240, XXH_STRIPE = 64, XXH_BLOCK = 1024, XXH_SECRET = 192 };
 
-// Read at constant offsets this costs no load where the compiler knows better.
+// Reads at constant offsets compile to constants.
 static const uint64_t xxh_secret[XXH_SECRET / 8] = {
   UINT64_C(0xBE4BA423396CFEB8), UINT64_C(0x1CAD21F72C81017C), UINT64_C(0xDB979083E96DD4DE), UINT64_C(0x1F67B3B7A4A44072),
   UINT64_C(0x78E5C0CC4EE679CB), UINT64_C(0x2172FFCC7DD05A82), UINT64_C(0x8E2443F7744608B8), UINT64_C(0x4C263A81E69035E0),
@@ -73,7 +73,7 @@ static inline uint64_t xxh_mix(const uint8_t *at, unsigned key, uint64_t seed) {
   return xxh_fold(load64(at) ^ (xxh_key(key) + seed), load64(at + 8) ^ (xxh_key(key + 8) - seed));
 }
 
-// 4 to 8 bytes: the first four above the last four.
+// 4 to 8 bytes: the first four in the high half, the last four in the low half.
 static inline uint64_t xxh_word(uint64_t v, uint64_t count, uint64_t seed) {
   seed ^= (uint64_t)__builtin_bswap32((uint32_t)seed) << 32;
   v ^= (xxh_key(8) ^ xxh_key(16)) - seed;
@@ -111,8 +111,8 @@ static inline uint64_t xxh_middle(const uint8_t *at, size_t count, uint64_t seed
   return xxh_avalanche(h);
 }
 
-// Longer input: eight lanes, to which each stripe of 64 bytes adds products of its halves, and its neighbour's input. The
-// inputs are summed apart, because they change places once a block only, and are the same for every seed.
+// Longer input: eight lanes, to which each stripe of 64 bytes adds products of its halves, and its neighbour's input.
+// The inputs are summed separately, because they are swapped only once per block, and are the same for every seed.
 typedef uint64_t xxh_lanes __attribute__((vector_size(XXH_STRIPE)));
 
 static inline void xxh_load(xxh_lanes *to, const void *from) { memcpy(to, from, XXH_STRIPE); }
@@ -150,7 +150,7 @@ static inline uint64_t xxh_end(xxh_lanes *lanes, const xxh_lanes *sums, const ui
   return xxh_avalanche(h);
 }
 
-// Where in the secret the last stripe, which may overlap the one before, has its key.
+// The offset in the secret of the key for the last stripe, which may overlap the previous one.
 enum { XXH_LAST = XXH_SECRET - XXH_STRIPE - 7 };
 
 static inline uint64_t xxh_long(const uint8_t *at, size_t count, uint64_t seed) {
@@ -181,7 +181,7 @@ static inline uint64_t xxh3(const void *bytes, size_t count, uint64_t seed) {
   return count <= XXH_MIDDLE ? xxh_middle(bytes, count, seed) : xxh_long(bytes, count, seed);
 }
 
-// The seed of a value whose key is one number: XXH3 of the key's 8 bytes.
+// The seed of a value with a key of one number: XXH3 of the key's 8 bytes.
 static inline uint64_t seed_of(uint64_t id, uint64_t table) { return xxh_word(xxh_rotate(big64(id), 32), 8, table); }
 
 // The key of an entry of `links`.

@@ -7,7 +7,7 @@
 #include <time.h>
 #include "peer.h"
 
-// Opening and closing, and a clone's frame: transactions, cursors, counters.
+// Opening and closing, and the common parts of a clone: transactions, cursors, counters.
 
 static _Thread_local char message[256];
 
@@ -36,7 +36,7 @@ static int open_with_map(lmdb_peer *peer, const char *store, size_t map_size) {
 }
 
 static int open_environment(lmdb_peer *peer, const char *store) {
-  // As much as the library reserves: a mere reservation of addresses, in which the file grows. Analysers that emulate
+  // The same size as in the library: it only reserves address space, in which the file grows. Sanitizers that emulate
   // the address space have less.
   size_t map_size = (size_t)1 << 40;
   int code;
@@ -50,7 +50,7 @@ static int open_environment(lmdb_peer *peer, const char *store) {
   MDB_txn *transaction;
   LMDB(mdb_txn_begin(peer->environment, NULL, MDB_RDONLY, &transaction));
   code = read_schema(peer, transaction);
-  // The commit keeps the tables' handles.
+  // The commit keeps the table handles.
   if (code) mdb_txn_abort(transaction);
   else LMDB(mdb_txn_commit(transaction));
   return code;
@@ -76,7 +76,7 @@ void lmdb_peer_close(lmdb_peer *peer) {
 // Reads the counters, and opens a cursor for each table that is read or written.
 static int begin(lmdb_peer *peer) {
   LMDB(mdb_txn_begin(peer->environment, NULL, 0, &peer->writing));
-  // Begun under the write lock, so that both see the same state.
+  // Begun under the write lock, so that both transactions see the same state.
   LMDB(mdb_txn_begin(peer->environment, NULL, MDB_RDONLY, &peer->reading));
   TRY(read_counter(peer, peer->reading, "commit", 0, &peer->commit));
   TRY(read_counter(peer, peer->reading, "blob-serial", 1, &peer->next_blob));
@@ -100,7 +100,7 @@ static int begin(lmdb_peer *peer) {
   return 0;
 }
 
-// Bitmaps, and buffers for links to objects that are shared. Pages of them that nothing is written to cost nothing.
+// Allocates bitmaps, and buffers for links to shared objects. Pages without writes use no memory.
 static int allocate(lmdb_peer *peer) {
   for (unsigned index = 0; index < peer->entity_count; index++) {
     struct entity *entity = &peer->entities[index];
@@ -166,7 +166,7 @@ static int run(lmdb_peer *peer, uint64_t root, lmdb_peer_mode mode) {
   return 0;
 }
 
-// Cursors of a read transaction outlive it, those of a write transaction do not.
+// Cursors of a read transaction must be closed separately, those of a write transaction are closed with it.
 static void close_reader(MDB_cursor **cursor) {
   if (*cursor) mdb_cursor_close(*cursor);
   *cursor = NULL;

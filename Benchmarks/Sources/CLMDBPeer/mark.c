@@ -1,7 +1,8 @@
 #include <stdlib.h>
 #include "peer.h"
 
-// Who is cloned: breadth first, one bit an object, 8 bytes an object that waits to be visited, no recursion.
+// Marks the objects to clone: breadth first without recursion, with one bit per object and 8 bytes per object in the
+// queue.
 
 static int push(struct queue *queue, uint64_t id) {
   if (queue->count == queue->room) {
@@ -21,7 +22,7 @@ static inline int discover(lmdb_peer *peer, struct entity *entity, uint64_t id) 
   struct word *word = &entity->words[serial >> 6];
   if (word->bits & bit) return 0;
   word->bits |= bit;
-  // Objects without relationships to follow need no visit: most of a graph never waits.
+  // Objects without followed relationships need no visit, so most of a graph is never queued.
   return entity->follows ? push(&peer->discovered, id) : 0;
 }
 
@@ -64,7 +65,7 @@ static int visit(lmdb_peer *peer, struct entity *entity, uint64_t id) {
     if (step->follow)
       for (uint64_t member = 0; member < count; member++)
         TRY(discover(peer, step->target, load64(inline_ids + 8 * member)));
-    // Inline ids stand in the order of the lists' slots, which is that of codes, as steps are.
+    // Inline ids are in the order of the lists' slots, which is that of codes, as are the steps.
     inline_ids += 8 * count;
   }
   return 0;

@@ -8,14 +8,15 @@
 
 enum {
   MOST_ENTITIES = 4, MOST_STEPS = 4, MOST_BLOB_FIELDS = 8,
-  // Links and blobs that wait to be published: 8 bytes each, and as many again to sort them. 2 M are 16 MiB.
+  // Queued links and blobs: 8 bytes each, and as many again to sort them. 2 M are 16 MiB.
   MOST_LINKS = 1 << 21, MOST_BLOBS = 1 << 18
 };
 
-// 64 objects: who is cloned, and how many are before them. Together, because both are wanted at once.
+// 64 objects: a bit for each cloned object, and the number of cloned objects before them. They are in one struct
+// because lookups need both.
 struct word { uint64_t bits, before; };
 
-// A clone that a shared object's list gains. Serials: stores of more than 2^32 objects are beyond this yardstick.
+// A clone to add to a shared object's list. Stores with more than 2^32 objects are not supported here.
 struct link { uint32_t target, clone; };
 
 // A relationship of an entity.
@@ -23,10 +24,10 @@ struct step {
   const char *name;
   uint16_t code, inverse_code;
   bool many, follow;
-  // The slot in the record: a target's id or a list's head.
+  // The offset of the slot in the record: a target's id or the head of a list.
   unsigned slot;
   struct entity *target;
-  // The list of the target that gains clones; only where the target is shared.
+  // The inverse list of the target, which gains clones; only for shared targets.
   struct step *inverse;
   struct link *links, *sorted;
   size_t link_count;
@@ -38,10 +39,10 @@ struct entity {
   MDB_dbi table;
   struct step steps[MOST_STEPS];
   unsigned step_count;
-  bool follows;  // whether any step is followed, so that its objects are visited
-  // Where parts of the record are: heads and end offsets stand together.
+  bool follows;  // whether any step is followed, so that its objects must be visited
+  // The offsets of parts of the record: heads are adjacent, and so are end offsets.
   unsigned heads, head_count, ends, end_count, inline_ids, uuid_slot;
-  // During a clone. Serials below `next` exist; a clone's serial is `next` + the rank of its source.
+  // State of a clone. Serials below `next` exist; a clone's serial is `next` + the rank of its source.
   uint64_t next, count;
   struct word *words;
   MDB_cursor *reader, *writer;
@@ -54,7 +55,7 @@ struct lmdb_peer {
   MDB_dbi metadata, links, blobs, blobinfo;
   struct entity entities[MOST_ENTITIES];
   unsigned entity_count;
-  // During a clone.
+  // State of a clone.
   MDB_txn *reading, *writing;
   MDB_cursor *read_links, *read_blobs, *read_blobinfo, *write_links, *write_blobs, *write_blobinfo;
   bool checks;
@@ -66,7 +67,7 @@ struct lmdb_peer {
   lmdb_peer_result *result;
 };
 
-// Notes what went wrong, and answers `code`.
+// Stores an error message, and returns `code`.
 int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 double now_seconds(void);
 
@@ -76,7 +77,7 @@ double now_seconds(void);
     if (try_code) return try_code; \
   } while (0)
 
-// The same for LMDB's own functions, whose codes get a message here.
+// The same for LMDB's own functions, with a message for their codes.
 #define LMDB(call)                                                                                      \
   do {                                                                                                  \
     int lmdb_code = (call);                                                                             \
@@ -106,7 +107,7 @@ static inline bool holds(const struct entity *entity, uint64_t id) {
 
 static inline uint64_t ones(uint64_t word) {
 #if defined(__x86_64__)
-  // One instruction instead of a dozen; every x86-64 processor since 2008 has it, but compilers may not assume so.
+  // One instruction instead of a dozen; every x86-64 processor since 2008 has it, but compilers must not assume this.
   __asm__("popcnt %0, %0" : "+r"(word) : : "cc");
   return word;
 #else
@@ -114,7 +115,7 @@ static inline uint64_t ones(uint64_t word) {
 #endif
 }
 
-// The clone's id of an object; 0 where it is not cloned. `id` has to be held by the entity.
+// The clone's id of an object; 0 if it is not cloned. The entity must contain `id`.
 static inline uint64_t clone_of(const struct entity *entity, uint64_t id) {
   uint64_t serial = serial_of(id), bit = UINT64_C(1) << (serial & 63);
   const struct word *word = &entity->words[serial >> 6];
@@ -122,8 +123,8 @@ static inline uint64_t clone_of(const struct entity *entity, uint64_t id) {
   return id_of(entity, entity->next + word->before + ones(word->bits & (bit - 1)));
 }
 
-// Whether a record is one of the entity's, of the layout that is known, and long enough for what it says.
-// The checksum is verified first, where checksums are.
+// Whether a record belongs to the entity, has the known layout, and is long enough. In modes with checksums, the
+// checksum is verified first.
 static inline int verify_record(const lmdb_peer *peer, const struct entity *entity, uint64_t id, const MDB_val *value) {
   const uint8_t *record = value->mv_data;
   size_t length = value->mv_size;
@@ -143,7 +144,7 @@ static inline int verify_record(const lmdb_peer *peer, const struct entity *enti
   return 0;
 }
 
-// The number of ids in a chunk under `key`; 0 where it is damaged.
+// The number of ids in a chunk under `key`; 0 if it is corrupted.
 static inline unsigned verify_chunk(const lmdb_peer *peer, const MDB_val *key, const MDB_val *value) {
   const uint8_t *chunk = value->mv_data;
   if (value->mv_size < CHUNK_HEADER) return 0;
@@ -154,7 +155,7 @@ static inline unsigned verify_chunk(const lmdb_peer *peer, const MDB_val *key, c
   return count;
 }
 
-// Writes a value's checksum, or 0 in the mode without.
+// Writes the checksum of a value, or 0 in the modes without checksums.
 static inline void seal(const lmdb_peer *peer, uint8_t *value, size_t length, uint64_t seed) {
   store64(value, peer->checks ? xxh3(value + 8, length - 8, seed) : 0);
 }
@@ -162,7 +163,7 @@ static inline void seal_chunk(const lmdb_peer *peer, uint8_t *chunk, size_t leng
   store64(chunk, peer->checks ? xxh3(chunk + 8, length - 8, xxh3(key, LINK_KEY, TABLE_LINKS)) : 0);
 }
 
-// Whether an entry of `links` belongs to the list that `prefix` (owner, relationship, kind) names.
+// Whether an entry of `links` belongs to the list of `prefix` (owner, relationship, kind).
 static inline bool same_list(const MDB_val *key, const uint8_t *prefix) {
   return key->mv_size == LINK_KEY && memcmp(key->mv_data, prefix, 11) == 0;
 }

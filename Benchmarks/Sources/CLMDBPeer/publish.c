@@ -1,12 +1,12 @@
 #include <stdlib.h>
 #include "peer.h"
 
-// Shared objects learn of the clones that link to them: their lists gain them at the end, because clones have the
-// highest ids. One rewrite of the object and of its last chunk, however many clones.
+// Adds the clones to the inverse lists of shared objects, at the end, because clones have the highest ids. Each object
+// and its last chunk are rewritten once, for any number of clones.
 
 enum { DIGIT = 11, BUCKETS = 1 << DIGIT };
 
-// Sorts by target and keeps the order of clones, which ascend: counting sort, one pass for each 11 bits of the serials.
+// Sorts by target and keeps the ascending order of clones: counting sort, one pass for each 11 bits of the serials.
 static int sort_links(struct step *step) {
   if (!step->sorted && !(step->sorted = malloc(MOST_LINKS * sizeof *step->sorted)))
     return fail(12, "no memory to sort links");
@@ -35,7 +35,7 @@ static int sort_links(struct step *step) {
   return 0;
 }
 
-// Writes a chunk of these ids, under its first one.
+// Writes a chunk of these ids under its first id.
 static int put_chunk(lmdb_peer *peer, uint64_t owner, uint16_t code, const uint64_t *ids, unsigned count) {
   uint8_t key_bytes[LINK_KEY];
   link_key(key_bytes, owner, code, ids[0]);
@@ -50,7 +50,7 @@ static int put_chunk(lmdb_peer *peer, uint64_t owner, uint16_t code, const uint6
   return 0;
 }
 
-// The ids of the list's last chunk.
+// Reads the ids of the list's last chunk.
 static int last_chunk(lmdb_peer *peer, uint64_t owner, uint16_t code, uint64_t *ids, unsigned *count) {
   uint8_t end[LINK_KEY];
   link_key(end, owner, code, UINT64_MAX);
@@ -64,7 +64,7 @@ static int last_chunk(lmdb_peer *peer, uint64_t owner, uint16_t code, uint64_t *
   return 0;
 }
 
-// Puts the record of a shared object, with another list: its head, and its ids where they stay in the record.
+// Puts the record of a shared object with a changed list: its head, and its ids if they are inline.
 static int put_record(lmdb_peer *peer, struct entity *entity, uint64_t id, const uint8_t *record, size_t length,
                       struct step *list, uint64_t head, const uint64_t *ids, unsigned id_count) {
   size_t before = entity->inline_ids, old = 0;
@@ -77,7 +77,7 @@ static int put_record(lmdb_peer *peer, struct entity *entity, uint64_t id, const
   size_t new_length = length - old + 8 * id_count;
   uint64_t big = big64(id);
   MDB_val key = {8, &big}, room = {new_length, NULL};
-  // The old bytes lie on the page that the reservation changes.
+  // The old bytes are on the page that the reservation changes.
   uint8_t kept[length];
   memcpy(kept, record, length);
   LMDB(mdb_cursor_put(entity->writer, &key, &room, MDB_RESERVE));
@@ -93,7 +93,7 @@ static int put_record(lmdb_peer *peer, struct entity *entity, uint64_t id, const
   return 0;
 }
 
-// `clones`: the root code of the clones.
+// Adds clones with the root code `clones` to the list of a shared object.
 static int add_clones(lmdb_peer *peer, struct step *step, const struct link *links, size_t count, uint16_t clones) {
   struct entity *entity = step->target;
   struct step *list = step->inverse;
@@ -106,7 +106,7 @@ static int add_clones(lmdb_peer *peer, struct step *step, const struct link *lin
   uint64_t head = load64(record + list->slot), total = (head & HEAD_COUNT) + count, ids[CHUNK_CAPACITY];
   unsigned filled = 0;
   if (head & HEAD_CHUNKED) {
-    // The record first: its place is found, and the chunks need the cursor of another table.
+    // The record first: the cursor is positioned at it, and the chunks need the cursor of another table.
     TRY(put_record(peer, entity, id, record, value.mv_size, list, total | HEAD_CHUNKED, NULL, 0));
     TRY(last_chunk(peer, id, list->code, ids, &filled));
   } else {
@@ -136,7 +136,7 @@ static int add_clones(lmdb_peer *peer, struct step *step, const struct link *lin
 int publish_links(lmdb_peer *peer, struct step *step) {
   if (!step->link_count) return 0;
   TRY(sort_links(step));
-  // The clones are of the entity that the target's list leads to.
+  // The clones belong to the destination entity of the target's list.
   uint16_t clones = step->inverse->target->code;
   for (size_t start = 0, end; start < step->link_count; start = end) {
     for (end = start + 1; end < step->link_count && step->links[end].target == step->links[start].target;) end++;

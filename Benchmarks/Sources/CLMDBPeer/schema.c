@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include "peer.h"
 
-// What is known of the models: names, and what becomes of a link. Codes and offsets are read from the store.
+// The known models: names, and the rule for each relationship. Codes and offsets are read from the store.
 struct rule { const char *entity, *name, *target, *inverse; bool many, follow; };
 
 static const struct rule rules[] = {
@@ -18,10 +18,10 @@ static const struct rule rules[] = {
 enum { RULES = sizeof rules / sizeof *rules };
 static const char *const entity_names[] = {"Library", "Album", "Photo", "Tag", "Node"};
 
-// Bytes of a field's slot, by its kind (Format.md, "Object record"; kinds count from 1).
+// The slot sizes of fields by kind (Format.md, "Object record"; kinds count from 1).
 static const uint8_t slot_bytes[KIND_LAST + 1] = {0, 1, 2, 4, 8, 4, 8, 8, 20, 16, 8, 8, 4, 4, 4, 4};
 
-// A value as it is stored, checksum and all.
+// Finds a stored value including its checksum.
 static int find_metadata(lmdb_peer *peer, MDB_txn *transaction, const char *name, MDB_val *value) {
   MDB_val key = {strlen(name), (void *)name};
   int code = mdb_get(transaction, peer->metadata, &key, value);
@@ -61,8 +61,8 @@ int write_counter(lmdb_peer *peer, const char *name, uint64_t value) {
   return 0;
 }
 
-// The text after `"name":` in the object that begins at `from`; NULL where it is not there. The document's keys are
-// plain names and its objects hold no braces in texts, so that no parser is needed.
+// The text after `"name":` in the object that begins at `from`; NULL if it is missing. The document has plain keys and
+// no braces in texts, so no parser is needed.
 static const char *member(const char *from, const char *name) {
   char quoted[64];
   int length = snprintf(quoted, sizeof quoted, "\"%s\":", name);
@@ -75,7 +75,7 @@ static const char *member(const char *from, const char *name) {
   return NULL;
 }
 
-// A number in `group` of the codes (entities, layouts), or of `entity` in it (properties); 0 where there is none.
+// A number in `group` of the codes (entities, layouts), or of `entity` in it (properties); 0 if it is missing.
 static uint16_t code_of(const char *codes, const char *group, const char *entity, const char *name) {
   const char *at = member(codes, group);
   if (at && entity) at = member(at, entity);
@@ -83,7 +83,7 @@ static uint16_t code_of(const char *codes, const char *group, const char *entity
   return at ? (uint16_t)strtoul(at, NULL, 10) : 0;
 }
 
-// Finds the slots of an entity's fields by its stored layout, and that its relationships are those that are known.
+// Finds the slots of an entity's fields in its stored layout, and verifies that its relationships are the known ones.
 static int read_layout(lmdb_peer *peer, MDB_txn *transaction, struct entity *entity, uint16_t uuid_code) {
   char name[16];
   MDB_val layout;
@@ -183,7 +183,7 @@ int read_schema(lmdb_peer *peer, MDB_txn *transaction) {
   LMDB(mdb_dbi_open(transaction, "blobinfo", 0, &peer->blobinfo));
   MDB_val document;
   uint64_t catalog;
-  // The only value with a checksum by another hash, which is not worth having here for it alone.
+  // The checksum of this value is not verified, because it alone uses another hash.
   int code = find_metadata(peer, transaction, "format", &document);
   if (code) return code == MDB_NOTFOUND ? fail(code, "this is not a store of KVClone") : code;
   const uint8_t *format = document.mv_data;

@@ -17,7 +17,7 @@ struct lmdb_service_reader {
   MDB_txn *transaction;
 };
 
-// Numbers that are not sequential, so that the index gets its entries all over.
+// Numbers that are not sequential, so that index entries are inserted at random positions.
 static uint64_t scattered(uint64_t number) { return (number * UINT64_C(0x9E3779B97F4A7C15)) >> 32; }
 
 static uint64_t word(uint64_t number, unsigned index) { return number * UINT64_C(0x2545F4914F6CDD1D) + index; }

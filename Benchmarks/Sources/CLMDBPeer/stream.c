@@ -1,14 +1,15 @@
 #include "peer.h"
 
-// Copies the marked records in the order of their table: read where the map has them, by a cursor of a read
-// transaction, and written where LMDB reserves room for them, at the end of the same table. A clone's record is as long
-// as its source's: every link leads to a clone or to a shared object, and none is left out.
+// Copies the marked records in the order of their table: reads them in the map with a cursor of a read transaction, and
+// writes them into space reserved by LMDB at the end of the same table. A clone's record is as long as its source's,
+// because every link leads to a clone or to a shared object.
 
-// A list or a blob that waits until its owner's record is sealed: another write may move or spill the page it is on.
+// A list or a blob that is copied after its owner's record is sealed, because another write may move or spill the page
+// of the record.
 struct chunked { struct step *step; uint64_t count; };
 struct blob { uint64_t from, to; };
 
-// What a record leaves to do.
+// The lists and blobs to copy after a record.
 struct rest {
   struct chunked lists[MOST_STEPS];
   struct blob blobs[MOST_BLOB_FIELDS];
@@ -33,7 +34,8 @@ static void store_uuid(lmdb_peer *peer, uint8_t *at) {
   at[8] = (at[8] & 0x3f) | 0x80;
 }
 
-// Where a link of a clone goes: to the target's clone, or to the target, which then is told of the clone.
+// Determines the target of a clone's link: the target's clone, or the shared target, for which the inverse link is
+// queued.
 static inline int target_of(lmdb_peer *peer, struct step *step, uint64_t target, uint64_t clone, uint64_t *result) {
   if (!holds(step->target, target)) return fail(-1, "an id leads out of %s", step->target->name);
   uint64_t found = step->target->count ? clone_of(step->target, target) : 0;
@@ -45,7 +47,7 @@ static inline int target_of(lmdb_peer *peer, struct step *step, uint64_t target,
   return 0;
 }
 
-// Writes the clone's chunks of one list, chunk by chunk: ranks keep the order, so that each stays a chunk.
+// Writes the clone's chunks of one list. Ranks preserve the order, so each source chunk becomes one chunk.
 static int copy_list(lmdb_peer *peer, struct chunked *list, uint64_t owner, uint64_t clone) {
   struct step *step = list->step;
   uint8_t start[LINK_KEY], to[LINK_KEY];
@@ -79,7 +81,7 @@ static int copy_list(lmdb_peer *peer, struct chunked *list, uint64_t owner, uint
   return found == list->count ? 0 : fail(-1, "a list of %s has another length than its head says", step->name);
 }
 
-// Puts the clone's links where the source's are.
+// Replaces the source's links in a record with the clone's links.
 static inline int patch_links(lmdb_peer *peer, struct entity *entity, uint8_t *record, uint64_t clone,
                               struct rest *rest) {
   uint8_t *inline_ids = record + entity->inline_ids;
@@ -108,7 +110,7 @@ static inline int patch_links(lmdb_peer *peer, struct entity *entity, uint8_t *r
   return 0;
 }
 
-// Notes the record's blobs, and gives copied ones their serials.
+// Records the blobs of a record, and assigns serials to copied ones.
 static inline int patch_blobs(lmdb_peer *peer, struct entity *entity, uint8_t *record, size_t length, uint8_t *variable,
                               struct rest *rest) {
   uint32_t start = 0;
@@ -160,7 +162,7 @@ static inline int copy_record(lmdb_peer *peer, struct entity *entity, uint64_t i
   return 0;
 }
 
-// The first marked serial from `serial` on; `next` where there is none.
+// The first marked serial from `serial` on; `next` if none is marked.
 static inline uint64_t next_marked(const struct entity *entity, uint64_t serial) {
   if (serial >= entity->next) return entity->next;
   uint64_t index = serial >> 6, bits = entity->words[index].bits & ~UINT64_C(0) << (serial & 63);
@@ -178,7 +180,7 @@ static int stream_entity(lmdb_peer *peer, struct entity *entity) {
   while (wanted < entity->next) {
     uint64_t id = id_of(entity, wanted);
     int code = 0;
-    // A stretch that nobody marked is cheaper to seek over than to walk.
+    // Steps over a short gap, and seeks over a longer one.
     for (int skipped = 0; is_near && skipped < 64; skipped++) {
       code = mdb_cursor_get(entity->reader, &key, &value, MDB_NEXT);
       if (code || key.mv_size != 8 || big64(load64(key.mv_data)) >= id) break;

@@ -1,9 +1,9 @@
 #include <stdlib.h>
 #include "rocks.h"
 
-// The clone: mark by the child lists, one bit an object; then one scan of each family in the order of its ids, a
-// clone's id being the highest so far plus its source's rank; all of it one WriteBatch, which is atomic, written with a
-// sync.
+// The clone: marks objects through the child lists with one bit per object, then scans each family once in the order of
+// ids. A clone's id is the highest id so far plus its source's rank. All writes are in one atomic WriteBatch, written
+// with a sync.
 
 struct word { uint64_t bits, before; };
 struct set { struct word *words; uint64_t base, count, limit; };
@@ -16,7 +16,7 @@ static int make_set(struct set *set, uint64_t highest) {
   return set->words ? 0 : rocks_fail("no memory for a bitmap");
 }
 
-// Whether it is new; -1 for an id that does not exist.
+// Returns whether the id is new; -1 for an id that does not exist.
 static inline int insert(struct set *set, uint64_t id) {
   if (id > set->limit) return rocks_fail("an id is above all others");
   uint64_t bit = UINT64_C(1) << (id & 63);
@@ -32,7 +32,7 @@ static void rank(struct set *set) {
   }
 }
 
-// The clone's id; 0 for an object that is not cloned.
+// The clone's id; 0 if the object is not cloned.
 static inline uint64_t clone_of(const struct set *set, uint64_t id) {
   uint64_t bit = UINT64_C(1) << (id & 63);
   if (id > set->limit || !(set->words[id >> 6].bits & bit)) return 0;
@@ -40,7 +40,7 @@ static inline uint64_t clone_of(const struct set *set, uint64_t id) {
   return set->base + set->words[id >> 6].before + (uint64_t)__builtin_popcountll(bits);
 }
 
-// The first marked id from `id` on; 0 where there is none.
+// The first marked id from `id` on; 0 if none is marked.
 static inline uint64_t next_marked(const struct set *set, uint64_t id) {
   if (id > set->limit) return 0;
   uint64_t index = id >> 6, bits = set->words[index].bits & ~UINT64_C(0) << (id & 63);
@@ -60,7 +60,7 @@ struct clone {
   rocksdb_readoptions_t *reading;
   const rocksdb_snapshot_t *snapshot;
   struct set albums, photos, nodes;
-  // Entries of tags' lists, until they are sorted.
+  // Entries of the tags' lists, to be sorted.
   struct edge *edges;
   size_t edge_count, edge_room;
   rocks_peer_result *result;
@@ -82,7 +82,7 @@ static int finish(rocksdb_iterator_t *iterator, int code) {
   return code ? code : failed;
 }
 
-// Moves to a key of one id; steps where the next key is it, because a step is cheaper than a seek.
+// Moves to the key of an id; tries the next key first, because a step is cheaper than a seek.
 static void move_to(rocksdb_iterator_t *iterator, uint64_t id) {
   size_t length;
   if (rocksdb_iter_valid(iterator)) {
@@ -97,7 +97,7 @@ static void move_to(rocksdb_iterator_t *iterator, uint64_t id) {
   rocksdb_iter_seek(iterator, (const char *)&key, 8);
 }
 
-// Marks the children of one parent. The iterator is left behind them, which is where the next parent's begin.
+// Marks the children of one parent. The iterator is then at the children of the next parent.
 static int mark_children(rocksdb_iterator_t *iterator, uint64_t parent, struct set *set) {
   size_t length;
   if (!rocksdb_iter_valid(iterator) || load_big(rocksdb_iter_key(iterator, &length)) != parent) {
@@ -125,14 +125,14 @@ static int mark_library(struct clone *clone, uint64_t library) {
   return 0;
 }
 
-// Visits the marked records of a family in the order of ids. Images may be missing: not every photo has one.
+// Visits the marked records of a family in the order of ids. Images may be missing, because not every photo has one.
 static int stream(struct clone *clone, enum family family, struct set *set, visitor visit) {
   rocksdb_iterator_t *iterator = iterate(clone, family);
   size_t length;
   int code = 0;
   rocksdb_iter_seek_to_first(iterator);
   for (uint64_t id = next_marked(set, 0); id && !code; id = next_marked(set, id + 1)) {
-    // Ids ascend, so an iterator that is beyond this one, or at the end, says that it is not there.
+    // Ids ascend, so an iterator beyond this id, or at the end, shows that it is missing.
     if (rocksdb_iter_valid(iterator) && load_big(rocksdb_iter_key(iterator, &length)) < id) move_to(iterator, id);
     bool found = rocksdb_iter_valid(iterator) && load_big(rocksdb_iter_key(iterator, &length)) == id;
     if (found) {
@@ -204,8 +204,8 @@ static int clone_photo(struct clone *clone, uint64_t id, uint64_t new_id, const 
   return 0;
 }
 
-// Puts the entries of tags' lists in the order of their keys: a memtable takes ascending keys several times faster than
-// scattered ones. Photos ascend already, so one counting sort by tag does.
+// Puts the entries of the tags' lists in the order of their keys: a memtable accepts ascending keys several times
+// faster than random ones. Photos ascend already, so one counting sort by tag is sufficient.
 static int put_edges(struct clone *clone) {
   size_t tags = clone->peer->highest[TAG] + 1, start = 0;
   size_t *starts = calloc(tags, sizeof *starts);
@@ -218,7 +218,7 @@ static int put_edges(struct clone *clone) {
     }
     for (size_t index = 0; index < clone->edge_count; index++)
       photos[starts[clone->edges[index].tag]++] = clone->edges[index].photo;
-    // By now each start is its tag's end.
+    // Each start is now the end of its tag.
     start = 0;
     for (size_t tag = 0; tag < tags; tag++)
       for (; start < starts[tag]; start++) put_edge(clone->peer, clone->batch, TAG_PHOTO, tag, photos[start]);
@@ -286,7 +286,7 @@ static int run_library(struct clone *clone, uint64_t library) {
   return write_batch(clone);
 }
 
-// From the first node on, as the links go.
+// Marks nodes from the first one on, in the order of the links.
 static int mark_chain(struct clone *clone, uint64_t first) {
   rocksdb_iterator_t *iterator = iterate(clone, NODE);
   int code = 0, is_new;
@@ -334,14 +334,14 @@ static int run(rocks_peer *peer, uint64_t root, unsigned flags, rocks_peer_resul
   clone.snapshot = rocksdb_create_snapshot(peer->db);
   clone.reading = rocksdb_readoptions_create();
   rocksdb_readoptions_set_snapshot(clone.reading, clone.snapshot);
-  // Scans go over everything once: read ahead, in the order of all keys, and leave the cache to others.
+  // Scans read everything once: with read-ahead, in the order of all keys, and without filling the cache.
   rocksdb_readoptions_set_total_order_seek(clone.reading, 1);
   rocksdb_readoptions_set_readahead_size(clone.reading, 2 << 20);
   rocksdb_readoptions_set_fill_cache(clone.reading, 0);
   rocksdb_readoptions_set_verify_checksums(clone.reading, 1);
   for (int index = 0; index < 4; index++) clone.random[index] = (uint64_t)(start * 1e9) * (2 * (uint64_t)index + 1) + 1;
   int code = body(&clone, root);
-  // A clone that failed took no ids.
+  // A failed clone does not use up ids.
   if (code) memcpy(peer->highest, highest, sizeof highest);
   rocksdb_readoptions_destroy(clone.reading);
   rocksdb_release_snapshot(peer->db, clone.snapshot);

@@ -5,12 +5,12 @@
 #include <string.h>
 #include "rocks_peer.h"
 
-// Column families. Records lie under their id, big-endian, so that scans go by id. Child lists are keys of parent |
-// child without a value: adding a child is a put, not a rewrite of its parent. A photo names its album and tags itself.
-// Images are apart from photos, so that scans do not drag them along.
+// Column families. Records have big-endian ids as keys, so that scans follow ids. Child lists are keys of parent |
+// child without a value: adding a child is a put, not a rewrite of its parent. A photo contains its album and tags.
+// Images are separate from photos, so that scans do not read them.
 enum family { META, LIBRARY, ALBUM, PHOTO, TAG, NODE, LIBRARY_ALBUM, ALBUM_PHOTO, TAG_PHOTO, IMAGE, FAMILIES };
 
-// The highest id of each family of records, which META has under the family's number.
+// The highest id of each family of records, stored in META under the family's number.
 struct rocks_peer {
   rocksdb_t *db;
   rocksdb_cache_t *cache;
@@ -19,7 +19,7 @@ struct rocks_peer {
   uint64_t highest[FAMILIES];
 };
 
-// A photo's record: these bytes, then tags, then the title. Fixed offsets: read without parsing.
+// The record of a photo: these bytes, then tags, then the title. Fixed offsets avoid parsing.
 struct photo_head {
   uint64_t album;
   double taken, rating;

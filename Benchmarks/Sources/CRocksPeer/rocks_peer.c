@@ -40,21 +40,21 @@ static rocksdb_options_t *family_options(rocks_peer *peer, enum family family) {
   rocksdb_options_t *options = rocksdb_options_create();
   rocksdb_options_set_create_if_missing(options, 1);
   rocksdb_options_set_create_missing_column_families(options, 1);
-  // Two background threads, as many as small machines have cores; writes of one batch use one thread anyway.
+  // Two background threads, as many as small machines have cores; writing one batch uses one thread anyway.
   rocksdb_options_increase_parallelism(options, 2);
-  // A clone fits the memtable or makes few files. (The vector memtable would insert faster, but sorts at the first read
-  // and takes no lookups meanwhile: no good user runs a database of objects on it.)
+  // A clone fits the memtable or creates few files. (The vector memtable would insert faster, but sorts at the first
+  // read and blocks lookups during it, so it is unsuitable for a database of objects.)
   rocksdb_options_set_write_buffer_size(options, 256 << 20);
   rocksdb_options_set_max_write_buffer_number(options, 3);
   rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1);
-  // Write-back in the background while files and the log are written, so that the last sync is short.
+  // Background write-back of files and the log, so that the last sync is short.
   rocksdb_options_set_bytes_per_sync(options, 1 << 20);
   rocksdb_options_set_wal_bytes_per_sync(options, 1 << 20);
-  // Debian's build has LZ4: it costs less than the reads it saves.
+  // Debian's build has LZ4, which costs less than the reads that it saves.
   rocksdb_options_set_compression(options, rocksdb_lz4_compression);
   rocksdb_block_based_table_options_t *table = rocksdb_block_based_options_create();
   rocksdb_block_based_options_set_block_cache(table, peer->cache);
-  // 16 KiB blocks, as RocksDB's tuning guide has for scans; checksums of blocks (CRC32c) are on as they always are.
+  // 16 KiB blocks, as recommended for scans in RocksDB's tuning guide; checksums of blocks (CRC32c) are on by default.
   rocksdb_block_based_options_set_block_size(table, 16 << 10);
   rocksdb_block_based_options_set_format_version(table, 5);
   rocksdb_block_based_options_set_filter_policy(table, rocksdb_filterpolicy_create_bloom_full(10));
@@ -65,7 +65,7 @@ static rocksdb_options_t *family_options(rocks_peer *peer, enum family family) {
   if (family == LIBRARY_ALBUM || family == ALBUM_PHOTO || family == TAG_PHOTO)
     rocksdb_options_set_prefix_extractor(options, rocksdb_slicetransform_create_fixed_prefix(8));
   if (family == IMAGE) {
-    // BlobDB: compactions move 16-byte references and not the images. Images are compressed already.
+    // BlobDB: compactions move 16-byte references instead of images. Images are already compressed.
     rocksdb_options_set_enable_blob_files(options, 1);
     rocksdb_options_set_min_blob_size(options, 1024);
     rocksdb_options_set_blob_compression_type(options, rocksdb_no_compression);
@@ -118,7 +118,7 @@ void put_highest(rocks_peer *peer, rocksdb_writebatch_t *batch, enum family fami
   peer->highest[family] = id;
 }
 
-// Writes what was loaded so far, without the log: a load that is not settled counts for nothing.
+// Writes the loaded batch without the log, because an incomplete load is discarded.
 static int write_loading(rocks_peer *peer) {
   if (!peer->loading) return 0;
   char *error = NULL;
@@ -145,7 +145,7 @@ int rocks_peer_put_library(rocks_peer *peer, uint64_t id, const char *name, size
   return loaded(peer, LIBRARY, id);
 }
 
-// An album's record: its library, and its title.
+// The record of an album: its library, and its title.
 int rocks_peer_put_album(rocks_peer *peer, uint64_t id, uint64_t library, const char *title, size_t length) {
   char record[8 + 256];
   if (length > 256) return rocks_fail("a title has at most 256 bytes");
@@ -201,7 +201,7 @@ int rocks_peer_settle(rocks_peer *peer) {
   char *error = NULL;
   for (int family = 0; family < FAMILIES && !error; family++) {
     rocksdb_flush_cf(peer->db, options, peer->families[family], &error);
-    // As a database is that had time to come to rest.
+    // Compacts everything, as background compaction does in an idle database.
     if (!error) rocksdb_compact_range_cf(peer->db, peer->families[family], NULL, 0, NULL, 0);
   }
   rocksdb_flushoptions_destroy(options);

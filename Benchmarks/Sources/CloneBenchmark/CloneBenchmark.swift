@@ -2,7 +2,8 @@ import BenchmarkSupport
 import Foundation
 import KVClone
 
-/// Runs one benchmark: `CloneBenchmark speed|images|deep|structures|snapshots|migration DIRECTORY [--quick]`. `Benchmarks/run` builds and calls it.
+/// Runs one benchmark: `CloneBenchmark speed|images|deep|structures|snapshots|migration DIRECTORY [--quick]`.
+/// `Benchmarks/run` builds and calls it.
 @main
 enum CloneBenchmark {
   static func main() {

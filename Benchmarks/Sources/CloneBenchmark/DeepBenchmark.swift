@@ -3,7 +3,8 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-/// Clones what breaks a cloner that recurses (R3): a linked list and trees of a million objects, on a small stack.
+/// Clones graphs that overflow the stack of a recursive clone (R3): a linked list and trees of a million objects, on a
+/// small stack.
 enum DeepBenchmark {
   static let stackBytes = 512 * 1024
 
@@ -17,14 +18,14 @@ enum DeepBenchmark {
     }
   }
 
-  /// How the objects hang together.
+  /// The structure of the graph.
   enum Shape: String, CaseIterable {
     case list = "linked list"
     case tree = "binary tree"
     case path = "tree that is one path"
   }
 
-  /// What was wrong with a clone.
+  /// An incomplete or wrong clone.
   struct Incomplete: Error, CustomStringConvertible {
     let description: String
   }
@@ -43,7 +44,7 @@ enum DeepBenchmark {
     }
   }
 
-  /// Makes, clones and follows one graph; everything on this thread.
+  /// Creates, clones and traverses one graph on this thread.
   private static func clone(_ shape: Shape, _ count: Int, _ directory: String) throws -> String {
     let stack = remainingStackBytes()
     guard let stack, stack <= stackBytes else {
@@ -87,7 +88,7 @@ enum DeepBenchmark {
     return nodes[0]
   }
 
-  /// Walks the clone breadth first, and counts its objects as long as each is where its number says.
+  /// Walks the clone breadth first, and counts its objects until one is not at its expected position.
   private static func follow(_ shape: Shape, from root: ObjectID, _ transaction: borrowing ReadTransaction) throws
     -> Int
   {
@@ -102,11 +103,11 @@ enum DeepBenchmark {
     return found
   }
 
-  /// How far this thread's stack can grow from here: down to the guard page, where its mapping begins.
+  /// The remaining stack of this thread: down to the guard page at the start of its mapping.
   private static func remainingStackBytes() -> Int? {
     var here = 0
     let address = withUnsafePointer(to: &here) { UInt(bitPattern: $0) }
-    // In pieces: one read of a file of /proc answers a page of it at most.
+    // Read in parts, because one read of a file in /proc returns at most a page.
     guard let file = FileHandle(forReadingAtPath: "/proc/self/maps") else { return nil }
     var maps = Data()
     while let piece = try? file.read(upToCount: 1 << 16), !piece.isEmpty { maps += piece }
@@ -118,7 +119,7 @@ enum DeepBenchmark {
   }
 }
 
-/// Hands a thread's result to the thread that waits for it.
+/// Passes a thread's result to the thread that waits for it.
 final class Outcome<Value>: @unchecked Sendable {
   private let condition = NSCondition()
   private var result: Result<Value, any Error>?

@@ -2,8 +2,8 @@ import BenchmarkSupport
 import Foundation
 import KVClone
 
-/// Clones of photos without images, with small and with large ones: a clone counts one more user of each image, and
-/// neither reads its bytes nor takes longer for more of them.
+/// Clones photos without images, with small and with large images: a clone adds a reference to each image, so its time
+/// does not depend on their sizes.
 enum ImagesBenchmark {
   static func run(in directory: String, quick: Bool) throws {
     let photos = quick ? 1_000 : 5_000

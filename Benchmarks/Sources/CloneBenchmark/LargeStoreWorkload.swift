@@ -3,17 +3,18 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-/// What is done with a store of some gigabytes in a process that may have little memory, one operation a process.
+/// Operations on a store of several gigabytes in a process with limited memory, one operation per process.
 ///
-/// `CloneBenchmark memory NAME prepare|backup|restore|check|clone|migrate DIRECTORY MEBIBYTES`; `Tools/memory` calls it, in this order.
-/// The backup is of what was prepared, and so are the store that is checked and cloned, and the restored one, which is migrated.
+/// `CloneBenchmark memory NAME prepare|backup|restore|check|clone|migrate DIRECTORY MEBIBYTES`; `Tools/memory` calls it
+/// in this order. The prepared store is backed up, checked and cloned; the backup is restored, and the restored store
+/// is migrated.
 enum LargeStoreWorkload: String, CaseIterable {
   /// Images of 100 kB.
   case images = "large-images"
-  /// Objects without large values, of about 180 bytes each with their links.
+  /// Objects without blobs, of about 180 bytes each including their links.
   case records = "large-records"
 
-  /// Makes the store: images of so many mebibytes, or a graph that is cloned until so many are in use.
+  /// Creates the store: images of the given size in mebibytes, or a graph that is cloned until that size is in use.
   func prepare(_ mebibytes: Int, in directory: String) throws {
     let path = directory + "/store"
     let byteCount = mebibytes << 20
@@ -23,7 +24,7 @@ enum LargeStoreWorkload: String, CaseIterable {
       _ = try PhotoGraph.make(
         at: path, objects: albums * (PhotoGraph.photosPerAlbum + 1) + 1, imageBytes: MemoryWorkload.imageLength)
     case .records:
-      // An object takes some bytes more than that, so eight of these graphs are enough, and hardly more.
+      // An object takes slightly more than 175 bytes, so eight of these graphs reach the size.
       let library = try PhotoGraph.make(at: path, objects: max(2_000, byteCount / 175 / 8))
       let store = try ObjectStore.open(at: path)
       defer { store.close() }
@@ -35,7 +36,7 @@ enum LargeStoreWorkload: String, CaseIterable {
     }
   }
 
-  /// Does one of the operations, and says what it did.
+  /// Performs one of the operations, and returns a description of the result.
   func run(_ operation: String, in directory: String) throws -> String {
     let (path, backup, restored) = (directory + "/store", directory + "/backup", directory + "/restored")
     switch operation {

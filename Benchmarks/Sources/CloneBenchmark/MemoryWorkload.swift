@@ -3,31 +3,32 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-/// The work that has to stay in flat memory, one workload a process, so that one does not hide in what another left.
+/// Workloads that must run in constant memory, one per process, so that memory kept by one does not hide the use of
+/// another.
 ///
-/// `CloneBenchmark memory NAME prepare|run DIRECTORY COUNT`; `Tools/memory` calls it and watches the process.
+/// `CloneBenchmark memory NAME prepare|run DIRECTORY COUNT`; `Tools/memory` calls it and monitors the process.
 enum MemoryWorkload: String, CaseIterable {
   /// A clone of `count` objects.
   case clone
   /// `count` images of 100 kB, inserted in one transaction.
   case images
-  /// The same, from streams.
+  /// The same images from streams.
   case streams
-  /// The same, each staged and then used in one transaction.
+  /// The same images, each staged and then used in one transaction.
   case staged
-  /// One blob of `count` MiB, streamed in, read back and deleted.
+  /// One blob of `count` MiB: streamed in, read back and deleted.
   case blob
-  /// Deletes that cascade over `count` objects: a chain, a tree, a star.
+  /// Cascading deletes of `count` objects: a chain, a tree, a star.
   case cascade
   /// Deletes the owner of an inverse list of `count` members.
   case nullify
-  /// Files for `kvclone load`: `count` images of 100 kB that NDJSON names.
+  /// Files for `kvclone load`: NDJSON with `count` referenced images of 100 kB.
   case loadImages = "load-images"
   /// A file for `kvclone load`: `count` lines, each linked to others.
   case loadLines = "load-lines"
   /// Checks a store of `count` objects.
   case check
-  /// Migrates a store of `count` objects, two of whose attributes change their type.
+  /// Migrates a store of `count` objects, with type changes of two attributes.
   case migrate
 
   static let imageLength = 100_000
@@ -36,7 +37,7 @@ enum MemoryWorkload: String, CaseIterable {
     let description: String
   }
 
-  /// Makes what the run needs.
+  /// Prepares the files for the run.
   func prepare(_ count: Int, in directory: String) throws {
     let path = directory + "/store"
     switch self {
@@ -61,7 +62,7 @@ enum MemoryWorkload: String, CaseIterable {
     }
   }
 
-  /// Does the work, and says what it did.
+  /// Performs the workload, and returns a description of the result.
   func run(_ count: Int, in directory: String) throws -> String {
     let path = directory + "/store"
     switch self {
@@ -166,7 +167,7 @@ enum MemoryWorkload: String, CaseIterable {
   }
 }
 
-/// What `kvclone load` is given.
+/// The input files of `kvclone load`.
 private enum LoadFiles {
   static func writeImages(_ count: Int, in directory: String) throws {
     try ObjectStore.create(at: directory + "/store", model: PhotoModel.model).close()
@@ -201,7 +202,7 @@ private enum LoadFiles {
   }
 }
 
-/// Writes lines in large pieces.
+/// Writes lines in large blocks.
 private final class LineFile {
   private let handle: FileHandle
   private var buffer = Data()

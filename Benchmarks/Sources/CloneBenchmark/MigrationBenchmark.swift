@@ -2,7 +2,8 @@ import BenchmarkSupport
 import Foundation
 import KVClone
 
-/// What migrations cost: those that touch no object, changes of an attribute's type, and several such versions at once.
+/// The cost of migrations: without changes of objects, with type changes of attributes, and through several versions at
+/// once.
 enum MigrationBenchmark {
   static func run(in directory: String, quick: Bool) throws {
     let workspace = try Workspace(in: directory)
@@ -13,7 +14,7 @@ enum MigrationBenchmark {
     try chain(workspace, objects: quick ? 100_000 : 1_000_000, rounds: quick ? 3 : 5)
   }
 
-  /// The photo model, with a number in its version and other photos.
+  /// The photo model with a version number, further entities, and a changed photo entity.
   static func model(
     _ version: Int, adding entities: [EntityDescription] = [], _ change: (inout EntityDescription) -> Void
   )
@@ -36,8 +37,8 @@ enum MigrationBenchmark {
     }
   }
 
-  /// Each version has a further optional attribute, a further one with a default, a further entity, and another name for the
-  /// photo's title.
+  /// A version with one more optional attribute, attribute with a default and entity than the previous one, and another
+  /// name of the photo's title.
   private static func grown(_ version: Int) -> ManagedObjectModel {
     let entities = (1...version).map { number in
       EntityDescription("Note\(number)") { AttributeDescription("text", .string) }
@@ -99,7 +100,7 @@ enum MigrationBenchmark {
     }
   }
 
-  /// Three versions, each of which has every photo rewritten: `width` to Decimal, `taken` to seconds, `width` to text.
+  /// Three versions that each rewrite every photo: `width` to Decimal, `taken` to seconds, `width` to text.
   private static var chainVersions: [ManagedObjectModel] {
     let types: [[String: AttributeType]] = [
       ["width": .decimal], ["width": .decimal, "taken": .double], ["width": .string, "taken": .double],

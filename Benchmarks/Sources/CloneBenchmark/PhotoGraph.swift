@@ -2,17 +2,17 @@ import BenchmarkSupport
 import Foundation
 import KVClone
 
-/// The graph that is cloned: a library of albums with 100 photos each; a photo has five attributes and two of 1,000 tags.
+/// The cloned graph: a library of albums with 100 photos each; a photo has five attributes and two of 1,000 tags.
 ///
 /// A clone copies the library, its albums and their photos, and shares the tags.
 enum PhotoGraph {
   static let photosPerAlbum = 100
   static let tagCount = 1_000
 
-  /// Makes a store with a graph of which a clone copies about `objects`.
+  /// Creates a store with a graph; a clone of it copies about `objects` objects.
   ///
   /// - Parameter imageBytes: the size of each photo's image; 0 for none.
-  /// - Returns: the library.
+  /// - Returns: the id of the library.
   static func make(at path: String, objects: Int, imageBytes: Int = 0) throws -> ObjectID {
     let store = try ObjectStore.create(at: path, model: PhotoModel.model)
     defer { store.close() }
@@ -49,7 +49,7 @@ enum PhotoGraph {
     ]
     if imageBytes > 0 {
       var image = Data(count: imageBytes)
-      // The first bytes differ, so that no layer below can take two images for one.
+      // Distinct first bytes prevent that a lower layer deduplicates the images.
       withUnsafeBytes(of: random.next()) { image.replaceSubrange(0..<8, with: $0) }
       values["image"] = .binary(image)
     }

@@ -1,12 +1,12 @@
-/// What one clone took.
+/// The measurements of one clone.
 struct Sample {
   var seconds = 0.0
-  /// Processor time of the process, which other work on the machine disturbs less than the clock.
+  /// Processor time of the process, which depends less on other work on the machine than elapsed time.
   var processorSeconds = 0.0
   var objects = 0
-  /// Growth of the process's anonymous memory at its peak, in bytes.
+  /// The peak growth of the process's anonymous memory, in bytes.
   var anonymousBytes = 0
-  /// Bytes that the process had the disk read.
+  /// Bytes that the process read from the disk.
   var diskBytesRead = 0
 
   var nanosecondsPerObject: Double { seconds * 1e9 / Double(max(1, objects)) }

@@ -3,7 +3,7 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-/// What named snapshots cost: making, keeping, reading, comparing and deleting them.
+/// The cost of named snapshots: creating, keeping, reading, comparing and deleting them.
 enum SnapshotsBenchmark {
   static func run(in directory: String, quick: Bool) throws {
     let sizes = quick ? [1_000, 100_000] : [1_000, 100_000, 1_000_000, 10_000_000]
@@ -34,7 +34,7 @@ enum SnapshotsBenchmark {
     try ContinuousClock().measure(body).seconds
   }
 
-  /// Some photos, anywhere, ascending.
+  /// Random photos, in ascending order.
   private static func photos(_ of: Measured, _ count: Int, seed: UInt64) throws -> [ObjectID] {
     var random = SeededGenerator(seed: seed)
     let all = try of.store.read { tx in try tx.fetchIDs(FetchRequest("Photo")) }
@@ -49,7 +49,7 @@ enum SnapshotsBenchmark {
 
   private static func creation(_ stores: [Measured], rounds: Int) throws {
     var times = [[Double]](repeating: [], count: stores.count)
-    // Round by round, so that a slow minute of the disk meets all sizes.
+    // Rounds are interleaved, so that a slow phase of the disk affects all sizes.
     for round in 0..<rounds {
       for (index, entry) in stores.enumerated() {
         times[index].append(try seconds { try entry.store.createSnapshot(named: "round-\(round)") })

@@ -2,7 +2,7 @@ import BenchmarkSupport
 import Foundation
 import KVClone
 
-/// Nanoseconds an object, for clones of three sizes.
+/// Nanoseconds per object, for clones of three sizes.
 enum SpeedBenchmark {
   static func run(in directory: String, quick: Bool) throws {
     let sizes = quick ? [10_000, 100_000] : [10_000, 100_000, 1_000_000]
@@ -20,11 +20,11 @@ enum SpeedBenchmark {
     }
     func store(_ size: Int) -> String { "\(workspace.path)/source-\(size)" }
 
-    // Round by round and not size by size, so that a slow minute of the machine meets all sizes.
+    // Rounds are interleaved over the sizes, so that a slow phase of the machine affects all of them.
     var samples = [[Sample]](repeating: [], count: sizes.count)
     for _ in 0..<rounds {
       for (index, size) in sizes.enumerated() {
-        // A small clone is over before the clock is sure: more of them.
+        // Small clones are too short for one precise measurement, so there are more of them.
         for _ in 0..<(size <= 10_000 ? 5 : 1) {
           samples[index].append(try workspace.cloneInCopy(of: store(size), root: roots[index]))
         }

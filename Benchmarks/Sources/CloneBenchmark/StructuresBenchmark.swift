@@ -3,9 +3,9 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-/// Structures that are long or deep: what an operation costs anywhere in them, and in how much memory.
+/// Long and deep structures: the time and memory of operations at any position.
 ///
-/// Every operation goes through the public interface, inside one write transaction, validation and commit counted apart.
+/// Every operation uses the public interface in one write transaction; validation and commit are measured separately.
 enum StructuresBenchmark {
   static let model = ManagedObjectModel("Structures") {
     EntityDescription("Owner") {
@@ -165,7 +165,7 @@ enum StructuresBenchmark {
 
   // MARK: - Tools
 
-  /// A store of this model, gone when `body` is done.
+  /// Runs `body` with a store of this model, and removes the store afterwards.
   private static func withStore(_ directory: String, _ body: (ObjectStore) throws -> Void) throws {
     let workspace = try Workspace(in: directory)
     defer { workspace.remove() }
@@ -184,11 +184,11 @@ enum StructuresBenchmark {
   struct Wrong: Error {}
 }
 
-/// How the objects of a cascading delete hang together.
+/// The structure of the objects in a cascading delete.
 enum CascadeShape: String, CaseIterable {
   case chain, tree, star
 
-  /// Makes `count` objects that go with the one returned.
+  /// Creates `count` objects that are deleted by cascade with the returned one.
   func make(_ count: Int, _ transaction: inout WriteTransaction) throws -> ObjectID {
     if self == .star {
       let owner = try transaction.insert("Owner")
@@ -208,7 +208,7 @@ enum CascadeShape: String, CaseIterable {
   }
 }
 
-/// Times whole steps and looks at the memory they take.
+/// Measures the time and memory of whole steps.
 struct Meter {
   mutating func commit(_ what: String, _ count: Int, _ body: () throws -> Void) throws {
     let clock = ContinuousClock()
@@ -219,7 +219,7 @@ struct Meter {
   }
 }
 
-/// Times single operations, in time of the processor.
+/// Measures the processor time of single operations.
 struct OperationTimer {
   private var seconds: [Double] = []
 
@@ -239,12 +239,12 @@ struct OperationTimer {
   }
 }
 
-/// `report` under a name that a method called `report` does not hide.
+/// The function `report` under a name that a method `report` does not shadow.
 enum CloneBenchmarkReport {
   static func line(_ text: String) { report(text) }
 }
 
-/// Runs `body` on a thread with the stack of `DeepBenchmark`, and waits for it.
+/// Runs `body` on a thread with the stack size of `DeepBenchmark`, and waits for it.
 func onSmallStack<R>(_ body: @escaping () throws -> R) throws -> R {
   let outcome = Outcome<R>()
   nonisolated(unsafe) let work = body

@@ -1,11 +1,11 @@
 import BenchmarkSupport
 import Foundation
 
-/// Runs a program and looks at its anonymous memory every 5 ms: `CloneBenchmark watch PROGRAM ARGUMENT…`.
+/// Runs a program and samples its anonymous memory every 5 ms: `CloneBenchmark watch PROGRAM ARGUMENT…`.
 ///
-/// The peak is the process's whole anonymous memory, so it bounds every growth. The last line on standard error is
-/// `peak BYTES seconds SECONDS status STATUS`; the status is the program's own, or the negative number of the signal that
-/// ended it.
+/// The peak is the whole anonymous memory of the process, an upper bound for its growth. The last line on standard
+/// error is `peak BYTES seconds SECONDS status STATUS`; the status is the exit status, or the negative number of the
+/// signal that ended the program.
 enum Watch {
   static func run(_ command: [String]) throws -> Int32 {
     let process = Process()

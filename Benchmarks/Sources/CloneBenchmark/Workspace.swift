@@ -2,7 +2,7 @@ import BenchmarkSupport
 import Foundation
 import KVClone
 
-/// The folder that stores are made in; empty before and after.
+/// The folder for stores; it is empty before and after.
 struct Workspace {
   let path: String
 
@@ -13,14 +13,14 @@ struct Workspace {
 
   func remove() { try? FileManager.default.removeItem(atPath: path) }
 
-  /// Clones `root` in a fresh copy of a closed store, so that no round sees what another one wrote.
+  /// Clones `root` in a fresh copy of a closed store, so that rounds are independent.
   ///
   /// - Parameter cold: drops the copy from the page cache first.
   func cloneInCopy(of store: String, root: ObjectID, cold: Bool = false) throws -> Sample {
     let copy = path + "/copy-" + UUID().uuidString
     try FileManager.default.copyItem(atPath: store, toPath: copy)
     defer { try? FileManager.default.removeItem(atPath: copy) }
-    // What the copying left to be written would otherwise be paid by the clone's commit.
+    // Otherwise the clone's commit would include the write-back of the copy.
     try settle(copy, cold: cold)
     let opened = try ObjectStore.open(at: copy)
     defer { opened.close() }
@@ -40,7 +40,7 @@ struct Workspace {
     return sample
   }
 
-  /// Writes a closed store's files out, and with `cold` drops them from the page cache.
+  /// Syncs the files of a closed store, and with `cold` drops them from the page cache.
   private func settle(_ store: String, cold: Bool) throws {
     for name in try FileManager.default.contentsOfDirectory(atPath: store) {
       let file = open(store + "/" + name, O_RDWR | O_CLOEXEC)

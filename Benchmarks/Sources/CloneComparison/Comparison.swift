@@ -7,7 +7,7 @@ struct Comparison {
   let stores: String
   let output: String
   let isQuick: Bool
-  /// The names of the graphs to run; all where it is nil.
+  /// The names of the graphs to run; nil for all.
   let only: [String]?
 
   func run() throws {
@@ -26,7 +26,7 @@ struct Comparison {
       run(plan, lab, &results)
       results.failures = lab.failures
       results.seconds = (clock.now - start).seconds
-      // After each graph, so that a run that is broken off leaves what it found.
+      // Written after each graph, so that an interrupted run keeps its results.
       try Report(results: results, facts: facts).write(to: output)
     }
     report("report: \(output)/report.md")
@@ -41,11 +41,11 @@ struct Comparison {
     defer { for path in sources.values { StoreFiles.remove(path) } }
     var result = GraphResult(plan: plan)
     for (family, path) in sources { result.storeBytes[family] = try? StoreFiles.bytes(path) }
-    // A peer that failed twice will fail again.
+    // A peer that has failed twice is skipped.
     var failed: [Run: Int] = [:]
     for round in 0..<plan.rounds {
       report("  round \(round + 1) of \(plan.rounds)")
-      // Each round begins with another peer, so that none always comes after the same one.
+      // Each round starts with another peer, so that the order varies.
       for index in plan.runs.indices {
         let run = plan.runs[(index + round) % plan.runs.count]
         guard let source = sources[run.peer.family], round < plan.rounds(of: run), failed[run, default: 0] < 2 else {

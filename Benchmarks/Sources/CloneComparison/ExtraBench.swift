@@ -2,7 +2,7 @@ import BenchmarkSupport
 import Foundation
 import PhotoStores
 
-/// What is done with a graph's stores besides clones by all peers.
+/// Measurements with a graph's stores besides the clones of all peers.
 struct ExtraBench {
   let lab: Lab
   let plan: GraphPlan
@@ -20,7 +20,7 @@ struct ExtraBench {
     }
   }
 
-  /// The library's own store of this graph.
+  /// The path of KVClone's store of this graph.
   func source() throws -> String {
     guard let path = sources[.kvclone] else { throw PeerFailure("there is no store to work on") }
     return path
@@ -137,10 +137,10 @@ struct ExtraBench {
   private var isFullSize: Bool { plan.recipe.objects > 5_000_000 }
 }
 
-/// A bound on what a process may use.
+/// A memory limit for a process.
 struct MemoryLimit {
   let title: String
-  /// What to put before a command.
+  /// The command prefix that applies the limit.
   let wrapper: [String]
   private let group: String?
 
@@ -170,7 +170,7 @@ struct MemoryLimit {
 
   func remove() {
     guard let group else { return }
-    // The kernel lets go of the last process a moment after it has ended.
+    // The kernel removes the last process from the group with a short delay.
     for _ in 0..<50 where rmdir(group) != 0 { usleep(100_000) }
   }
 }

@@ -1,7 +1,7 @@
 import BenchmarkSupport
 import Foundation
 
-/// Copies of the whole file, for reference: what it takes to double everything without knowing what it is.
+/// Copies of the whole file, for reference: the time to duplicate all data without knowledge of its structure.
 struct FileCopies {
   private let bench: ExtraBench
 
@@ -18,7 +18,7 @@ struct FileCopies {
       for _ in 0..<3 {
         StoreFiles.remove(target)
         do {
-          // Cleared and written out before the clock starts.
+          // Removed and synced before the clock starts.
           try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
           let result = try Command.run(["/bin/bash", "-c", shell, "copy", source, target])
           guard result.status == 0 else {
@@ -63,7 +63,7 @@ struct FileCopies {
   }
 }
 
-/// A file system that can share blocks between files, in a file.
+/// A file system with reflinks, in a loop-mounted file.
 private struct LoopDisk {
   let path: String
   private let image: String

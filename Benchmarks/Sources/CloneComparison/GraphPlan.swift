@@ -3,44 +3,44 @@ import PhotoStores
 /// One way to run a clone of a graph.
 struct Run: Hashable {
   var peer: Peer
-  /// The store's files are dropped from the page cache first.
+  /// Whether the store's files are dropped from the page cache first.
   var isCold = false
 
   var title: String { peer.title + (isCold ? ", cold" : "") }
 }
 
-/// What else is done with a graph's stores.
+/// Additional measurements with a graph's stores.
 enum Extra {
   /// Whole-file copies: cp, mdb_copy -c, cp --reflink.
   case fileCopies
-  /// The system calls of a clone: that the data was written and synced before it returned.
+  /// The system calls of a clone, to verify that the data was written and synced before it returned.
   case syncs
-  /// A clone in a store that 100 rounds of clones and deletes have used.
+  /// A clone in a store after 100 rounds of clones and deletes.
   case aged
-  /// Ten rounds of clone and delete: the file's length.
+  /// The file size after ten rounds of clone and delete.
   case rounds
-  /// What a writer waits for while a clone runs.
+  /// The wait of a writer during a clone.
   case stall
-  /// A clone inside 256 MiB of memory.
+  /// A clone within 256 MiB of memory.
   case memoryLimit
 }
 
-/// A graph, who clones it, and how often.
+/// A graph, the peers that clone it, and the number of rounds.
 struct GraphPlan {
   var name: String
   var title: String
   var recipe: GraphRecipe
   var runs: [Run]
   var rounds: Int
-  /// Fewer rounds for SQLite and RocksDB, where they take long.
+  /// The number of rounds for slow clones in SQLite and RocksDB.
   var slowRounds: Int?
-  /// Fewer still, row by row.
+  /// The number of rounds for row-by-row clones.
   var rowRounds: Int?
-  /// Rounds in which the files are not in the page cache.
+  /// The number of rounds with the files dropped from the page cache.
   var coldRounds = 3
-  /// Clones in one process, one after the other, all of them measured.
+  /// The number of measured clones in one process, one after another.
   var repeats = 1
-  /// On a file system in memory, where a sync costs nothing.
+  /// Whether the store is on a file system in memory, on which a sync costs nothing.
   var isInMemory = false
   var extras: [Extra] = []
 
@@ -75,7 +75,7 @@ extension GraphPlan {
 
   private static func runs(_ peers: [Peer]) -> [Run] { peers.map { Run(peer: $0) } }
 
-  /// Everything; about half an hour.
+  /// The full plan; about half an hour.
   static let full: [GraphPlan] =
     [
       GraphPlan(
@@ -114,7 +114,7 @@ extension GraphPlan {
         rounds: 3, slowRounds: 2, rowRounds: 1),
     ] + documents(rounds: 5, repeats: 20)
 
-  /// A look in a few minutes: the same, but smaller.
+  /// A plan for a few minutes, with smaller graphs.
   static let quick: [GraphPlan] =
     [
       GraphPlan(

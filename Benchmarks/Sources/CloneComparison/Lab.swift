@@ -2,13 +2,13 @@ import BenchmarkSupport
 import Foundation
 import PhotoStores
 
-/// Where stores are made and peers are run. One failing peer stops nothing: it is noted, and the others go on.
+/// Creates stores and runs peers. A failure of a peer is recorded, and the run continues.
 ///
-/// Only `ask` is called from several threads, and it changes nothing here.
+/// Only `ask` is called from several threads, and it changes no state here.
 final class Lab: @unchecked Sendable {
-  /// The folder of everything this run makes; empty before and after.
+  /// The folder for all files of this run; it is empty before and after.
   let folder: String
-  /// The same on a file system in memory; nil where there is none.
+  /// The same on a file system in memory; nil if there is no such file system.
   let memoryFolder: String?
   private(set) var failures: [String] = []
   private let program: String
@@ -32,7 +32,7 @@ final class Lab: @unchecked Sendable {
     failures.append(message)
   }
 
-  /// Runs a peer's process on a store. `wrapper` is put before the command.
+  /// Runs a peer's process on a store. `wrapper` is a prefix of the command.
   func ask(_ request: PeerRequest, wrapper: [String] = []) throws -> PeerReply {
     let argument = String(decoding: try JSONEncoder().encode(request), as: UTF8.self)
     let result = try Command.run(wrapper + [program, "peer", argument])
@@ -47,8 +47,8 @@ final class Lab: @unchecked Sendable {
     return reply
   }
 
-  /// Makes a graph's stores, one for each family, at the same time: none of this is measured. A family is missing from the
-  /// answer, and noted, where that failed.
+  /// Creates a graph's stores concurrently, one for each family, which is not measured. Omits and records families that
+  /// fail.
   func prepare(_ families: [Peer.Family], _ recipe: GraphRecipe, named name: String, inMemory: Bool = false)
     -> [Peer.Family: String]
   {
@@ -83,7 +83,7 @@ final class Lab: @unchecked Sendable {
     return paths
   }
 
-  /// A small store that a process clones in before it is measured.
+  /// A small store for a warm-up clone in each process.
   func warmUpStore(_ family: Peer.Family, inMemory: Bool = false) -> String? {
     let name = inMemory ? "warm-memory" : "warm"
     if let known = warmUps[name + family.rawValue] { return known }
@@ -92,9 +92,9 @@ final class Lab: @unchecked Sendable {
     return path
   }
 
-  /// One measured run in a fresh copy of a store.
+  /// Runs one measurement in a fresh copy of a store.
   ///
-  /// - Parameter change: sets what else the request asks for.
+  /// - Parameter change: sets further fields of the request.
   func measure(
     _ run: Run, _ source: String, _ recipe: GraphRecipe, inMemory: Bool = false, wrapper: [String] = [],
     change: (inout PeerRequest) -> Void = { _ in }
@@ -105,7 +105,7 @@ final class Lab: @unchecked Sendable {
     var request = PeerRequest(.clone, run.peer, copy, recipe)
     request.warmUpPath = warmUpStore(run.peer.family, inMemory: inMemory)
     change(&request)
-    // The warm-up may just have been made: its store is not what is to be read from the disk.
+    // The store of the warm-up may be new, so a cold run drops its measured copy from the page cache afterwards.
     if run.isCold { StoreFiles.settle(copy, cold: true) }
     let reply = try ask(request, wrapper: wrapper)
     guard request.verb == .work || run.peer == .lmdbFloor || reply.objects >= recipe.objects else {
@@ -115,7 +115,7 @@ final class Lab: @unchecked Sendable {
   }
 }
 
-/// Values by key, from several threads.
+/// Values by key, collected from several threads.
 private final class Gathered<Key: Hashable, Value>: @unchecked Sendable {
   private let lock = NSLock()
   private var all: [Key: Value] = [:]

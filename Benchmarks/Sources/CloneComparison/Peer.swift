@@ -1,13 +1,13 @@
 import PhotoStores
 
-/// A way to clone. Each runs in a process of its own, on a store of its family that was made from the same recipe.
+/// A way to clone. Each runs in a separate process, on a store of its family made from the same recipe.
 enum Peer: String, Codable, CaseIterable {
   case kvclone, kvcloneCopy
   case lmdb, lmdbPlain, lmdbFloor, lmdbCopy
   case sqliteSet, sqliteSetNormal, sqliteRows, sqliteRowsNormal
   case rocksdb
 
-  /// What the store's files are.
+  /// The format of the store's files.
   enum Family: String, Codable, CaseIterable {
     case kvclone, sqlite, rocksdb
   }
@@ -36,7 +36,7 @@ enum Peer: String, Codable, CaseIterable {
     }
   }
 
-  /// What is behind the title.
+  /// The explanation of the title.
   var explanation: String {
     switch self {
     case .kvclone: "`store.clone([root])`, everything at its default: images are shared"
@@ -55,10 +55,10 @@ enum Peer: String, Codable, CaseIterable {
     }
   }
 
-  /// Whether a clone outlasts a power loss as soon as it returns.
+  /// Whether a clone is durable when it returns.
   var isDurable: Bool { self != .sqliteSetNormal && self != .sqliteRowsNormal }
 
-  /// Whether it writes the images' bytes.
+  /// Whether the peer writes the images' bytes.
   var copiesImages: Bool {
     switch self {
     case .kvclone, .lmdb, .lmdbPlain: false

@@ -2,14 +2,14 @@ import BenchmarkSupport
 import Foundation
 import PhotoStores
 
-/// What a peer's process is asked for, as JSON in its argument.
+/// A request to a peer's process, as JSON in its argument.
 struct PeerRequest: Codable {
   enum Verb: String, Codable {
-    /// Make a store from the recipe.
+    /// Create a store from the recipe.
     case prepare
     /// Open a store and clone its root.
     case clone
-    /// Work with the library's stores that has a driver of its own: see `StoreWork`.
+    /// Other work on a KVClone store: see `StoreWork`.
     case work
   }
 
@@ -17,16 +17,16 @@ struct PeerRequest: Codable {
   var peer: Peer
   var path: String
   var recipe: GraphRecipe
-  /// A small store of the same family, which is cloned first and not measured: what a process does once is not in the
-  /// time then, because stores are used by processes that live long.
+  /// A small store of the same family for a warm-up clone, so that one-time costs of a process are not measured: store
+  /// processes are usually long-lived.
   var warmUpPath: String?
-  /// How many clones, one after the other.
+  /// The number of clones, one after another.
   var repeats = 1
-  /// Names of the roots that are cloned at once; the first library or node where it is empty.
+  /// Names of the roots that are cloned together; if empty, the first library or node.
   var roots: [String] = []
-  /// Write a line to /dev/null before and after the clone, for who looks at the calls from outside.
+  /// Whether to write marks to /dev/null before and after the clone, for a trace of system calls.
   var marks = false
-  /// Look at the process's memory meanwhile.
+  /// Whether to sample the process's memory.
   var samplesMemory = true
   var work: StoreWork?
 
@@ -35,23 +35,23 @@ struct PeerRequest: Codable {
   }
 }
 
-/// What it answers: one line of JSON on standard output.
+/// The answer: one line of JSON on standard output.
 struct PeerReply: Codable {
   var error: String?
-  /// From the call to the durable return; one for each repeat.
+  /// The seconds from the call to the durable return, for each repeat.
   var seconds: [Double] = []
-  /// The parts of the last repeat's time, by name, where the peer knows them.
+  /// The parts of the last repeat's time by name, if the peer reports them.
   var parts: [String: Double] = [:]
   var objects = 0
-  /// The peak of the whole process's anonymous memory while it cloned, in bytes, and how much more that is than before.
+  /// The peak of the process's anonymous memory during the clones in bytes, and its growth.
   var peakAnonymousBytes = 0
   var grownAnonymousBytes = 0
   var diskBytesRead = 0
-  /// Processor time of all repeats.
+  /// The processor time of all repeats.
   var processorSeconds = 0.0
-  /// Lengths of the store's files, before and after, in bytes.
+  /// The sizes of the store's files before and after, in bytes.
   var fileBytesBefore = 0
   var fileBytesAfter = 0
-  /// What special work has to say.
+  /// Figures of `StoreWork`.
   var figures: [String: Double] = [:]
 }

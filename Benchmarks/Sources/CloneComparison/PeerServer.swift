@@ -2,7 +2,7 @@ import BenchmarkSupport
 import Foundation
 import PhotoStores
 
-/// A peer's process: answers one request and ends, so that no run inherits another one's memory.
+/// A peer's process: answers one request and exits, so that runs do not share memory.
 enum PeerServer {
   static func run(_ argument: String) -> Never {
     var reply = PeerReply()
@@ -63,7 +63,7 @@ enum PeerServer {
   private static func clone(_ request: PeerRequest) throws -> PeerReply {
     if let path = request.warmUpPath {
       var small = PeerRequest(.clone, request.peer, path, .document)
-      // These two leave a store that is no use afterwards, and others warm up in it too.
+      // These two modes would leave an invalid store, and other peers use the same store for their warm-up.
       if request.peer == .lmdbPlain || request.peer == .lmdbFloor { small.peer = .lmdb }
       var cloner = try cloner(small)
       try cloner.warmUp()

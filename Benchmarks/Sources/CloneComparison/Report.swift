@@ -2,7 +2,7 @@ import BenchmarkSupport
 import Foundation
 import PhotoStores
 
-/// Everything as Markdown and SVG.
+/// The report in Markdown, with plots in SVG.
 struct Report {
   let results: Results
   let facts: MachineFacts
@@ -85,7 +85,7 @@ struct Report {
     return title + table.text + parts(graph) + "\n"
   }
 
-  /// Where the peers that know it spend their time.
+  /// The parts of the time, for peers that report them.
   private func parts(_ graph: GraphResult) -> String {
     let lines = graph.plan.runs.filter { !$0.isCold }.compactMap { run -> String? in
       guard let parts = graph.replies[run]?.last?.parts, !parts.isEmpty else { return nil }
@@ -97,7 +97,7 @@ struct Report {
     return lines.isEmpty ? "" : "\nParts of the time. \(lines.joined(separator: "; ")).\n"
   }
 
-  /// What is read where the store is not in the page cache.
+  /// The disk reads of clones with a cold page cache.
   private var cold: String {
     var table = MarkdownTable(["graph and clone", "warm", "cold", "read"])
     for graph in results.graphs {

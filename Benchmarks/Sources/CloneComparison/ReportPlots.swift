@@ -1,7 +1,7 @@
 import BenchmarkSupport
 import PhotoStores
 
-/// The report's pictures.
+/// The plots of the report.
 struct ReportPlots {
   let results: Results
 
@@ -71,7 +71,7 @@ struct ReportPlots {
     }
   }
 
-  /// Sizes at an axis of powers of ten.
+  /// Labels of sizes at a logarithmic axis.
   private static func size(_ bytes: Double) -> String { Plot.count(bytes) + "B" }
 
   private static func binary(_ bytes: Double) -> String { Plot.count(bytes) + "B" }

@@ -3,11 +3,11 @@ import Foundation
 import GRDB
 import PhotoStores
 
-/// The clone of an ORM: records are fetched and inserted one by one, breadth first from the library, with an identity map
-/// that answers which clone stands for which source.
+/// The clone of an ORM: records are fetched and inserted one by one, breadth first from the library, with an identity
+/// map from sources to clones.
 ///
-/// Written as a good user of GRDB does it: records without Codable, which is the fast way, and statements from GRDB's
-/// cache, so that none is compiled twice. Foreign keys are checked, which is GRDB's default.
+/// Follows GRDB's recommendations: records without Codable, which is faster, and cached statements, which are compiled
+/// once. Foreign keys are checked, which is GRDB's default.
 struct SQLiteRowCloner: Cloner {
   private let queue: DatabaseQueue
   private let isChain: Bool

@@ -1,11 +1,10 @@
 import GRDB
 import PhotoStores
 
-/// The clone of somebody who knows SQL: one statement a table, new ids by an offset; the images
-/// in pieces.
+/// A set-based clone in SQL: one statement per table, with new ids by an offset; the images in parts.
 ///
-/// Cloned photos keep their order, so rows are appended, and the joins follow the indexes from the library down. Foreign
-/// keys are not checked: an id offset cannot break them.
+/// Cloned photos keep their order, so rows are appended, and the joins follow the indexes from the library down.
+/// Foreign keys are not checked: an id offset cannot violate them.
 struct SQLiteSetCloner: Cloner {
   private let queue: DatabaseQueue
   private let isChain: Bool
@@ -51,8 +50,8 @@ struct SQLiteSetCloner: Cloner {
       FROM album a CROSS JOIN photo p ON p.album_id = a.id CROSS JOIN photo_tag pt ON pt.photo_id = p.id
       WHERE a.library_id = 1
       """, [photo], counts: false)
-    // SQLite puts what a statement reads from the table that it writes into a temporary one first. An album at a time
-    // fits into its cache; all at once, gigabytes would be written twice more.
+    // If a statement reads the table that it writes, SQLite first stores the rows in a temporary table. The images of
+    // one album fit into its cache; those of all albums would be written twice more.
     let albums = try Int64.fetchAll(database, sql: "SELECT id FROM album WHERE library_id = 1")
     let images = try database.makeStatement(
       sql: """
@@ -63,7 +62,7 @@ struct SQLiteSetCloner: Cloner {
     return objects
   }
 
-  /// A chain has to be followed; the statement does it without leaving SQLite.
+  /// Follows a chain in one recursive statement.
   private static func cloneChain(_ database: Database) throws -> Int {
     let offset = try offset(database, "node")
     try database.execute(

@@ -3,8 +3,8 @@ import Foundation
 import GRDB
 import PhotoStores
 
-/// The graph in SQLite, as somebody who knows it lays it out: images apart from the rows that are scanned, the tags' join
-/// table without row ids, and an index for every way a relationship is followed.
+/// The graph in SQLite, in a schema for fast clones: images separate from the scanned rows, the tags' join table
+/// without row ids, and an index for each direction in which a relationship is followed.
 enum SQLiteStore {
   static let fileName = "graph.sqlite"
 
@@ -12,7 +12,7 @@ enum SQLiteStore {
     try? DatabaseQueue().read { database in try String.fetchOne(database, sql: "SELECT sqlite_version()") }
   }
 
-  /// - Parameter isFull: synchronous FULL, where a commit is on the disk when it returns; else NORMAL.
+  /// - Parameter isFull: synchronous FULL, with durable commits; otherwise NORMAL.
   static func open(_ path: String, _ recipe: GraphRecipe, isFull: Bool, checksReferences: Bool) throws -> DatabaseQueue
   {
     var configuration = Configuration()
@@ -22,7 +22,7 @@ enum SQLiteStore {
       try database.execute(sql: "PRAGMA page_size = \(recipe.imageBytes >= 50_000 ? 16_384 : 4_096)")
       try database.execute(sql: "PRAGMA journal_mode = WAL")
       try database.execute(sql: "PRAGMA synchronous = \(isFull ? "FULL" : "NORMAL")")
-      // 64 MiB of pages, and reads from a map; the checkpoint is timed by itself, see `SQLiteClock`.
+      // A page cache of 64 MiB, and memory-mapped reads; the checkpoint is measured separately, see `SQLiteClock`.
       try database.execute(sql: "PRAGMA cache_size = -65536")
       try database.execute(sql: "PRAGMA mmap_size = 1073741824")
       try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
@@ -100,11 +100,11 @@ private struct SQLiteSink: GraphSink {
   }
 }
 
-/// Times a transaction of SQLite and the checkpoint that it owes.
+/// Measures a transaction of SQLite and the checkpoint after it.
 ///
-/// By default SQLite runs a checkpoint inside the commit when the write-ahead log is longer than 1,000 pages. Here that is
-/// switched off and called by the same rule after the commit, which is the same work; so a report can show both: until the
-/// clone is durable in the log, and until the commit returns to who left the default on.
+/// By default, SQLite runs a checkpoint in the commit when the write-ahead log exceeds 1,000 pages. Here this is
+/// disabled, and the same checkpoint runs after the commit, so that a report can show both times: until the clone is
+/// durable in the log, and until a commit with the default settings returns.
 enum SQLiteClock {
   private static let automaticCheckpointPages = 1_000
 

@@ -2,16 +2,16 @@ import BenchmarkSupport
 import Foundation
 import KVClone
 
-/// Work on a store of the library that is more than one clone.
+/// Measurements in a KVClone store with more than one clone.
 enum StoreWork: Codable {
-  /// So many rounds of clone and delete: the file's length after each. With `apart`, each of the two is followed by a small
-  /// commit: LMDB lets pages that a transaction freed be used by the next but one.
+  /// Rounds of clone and delete, with the file size after each. With `apart`, a small commit follows each of the two,
+  /// because LMDB reuses pages only in the second transaction after they were freed.
   case rounds(Int, apart: Bool)
-  /// So many rounds that clone a random part of the library and delete a random earlier clone.
+  /// Rounds that clone a random part of the library and delete a random earlier clone.
   case age(Int)
-  /// More clones of the library, so that there are so many in all.
+  /// Clones the library until the store has the given number of copies.
   case multiply(Int)
-  /// A clone while another thread writes: how long that one waits.
+  /// The wait of another thread's writes during a clone.
   case stall
 
   func run(_ request: PeerRequest) throws -> PeerReply {
@@ -41,8 +41,7 @@ enum StoreWork: Codable {
     return reply
   }
 
-  /// Albums are the parts: a clone of some of them stays, until a later round deletes it. The free pages end up all over
-  /// the file.
+  /// Clones some of the albums, and deletes clones in later rounds, which scatters free pages over the whole file.
   private static func age(_ store: ObjectStore, _ library: ObjectID, rounds: Int) throws {
     var random = SeededGenerator(seed: 100)
     let albums = try store.read { tx in try tx.members(library, "albums") }
@@ -82,7 +81,7 @@ enum StoreWork: Codable {
   }
 }
 
-/// Small durable commits, one after the other, on a thread of its own.
+/// Small durable commits, one after another, on a separate thread.
 private final class SmallWriter: @unchecked Sendable {
   private let condition = NSCondition()
   private var isStopped = false
@@ -114,9 +113,9 @@ private final class SmallWriter: @unchecked Sendable {
     thread.start()
   }
 
-  /// Ends it.
+  /// Stops the writer.
   ///
-  /// - Returns: how long each commit took, the wait for the lock included.
+  /// - Returns: the duration of each commit, including the wait for the lock.
   func stop() throws -> [Double] {
     condition.lock()
     defer { condition.unlock() }

@@ -2,7 +2,7 @@ import BenchmarkSupport
 import Foundation
 import PhotoStores
 
-/// Looks at a clone's system calls with strace: what was written to the store's files, and synced, before it returned.
+/// Traces a clone's system calls with strace: the writes to the store's files and the syncs before it returned.
 struct SyncTrace {
   let lab: Lab
 

@@ -1,6 +1,6 @@
 import BenchmarkSupport
 
-/// Compares what was measured with what is promised. A quick run answers for the sizes that it has, and says which.
+/// Compares the results with the targets. A quick run evaluates the sizes that it has, and names them.
 struct Targets {
   let results: Results
 
@@ -10,7 +10,7 @@ struct Targets {
 
   var missed: [Target] { all.filter { $0.verdict == .missed } }
 
-  /// The graph that stands for a million objects: a tenth of that in a quick run.
+  /// The graph for the targets with a million objects: a tenth of that in a quick run.
   private var million: GraphResult? {
     results.graph("small-1m") ?? (results.isQuick ? results.graph("small-100k") : nil)
   }
@@ -47,7 +47,8 @@ struct Targets {
     ]
   }
 
-  /// The dearest against the cheapest, whichever is the larger graph: a small clone pays for a sync of its own.
+  /// The ratio of the highest and the lowest cost, whichever graph is larger: the cost of a small clone includes its
+  /// sync.
   private func spread(_ costs: [Double]) -> Double { (costs.max() ?? 0) / max(costs.min() ?? 0, 1) }
 
   private var images: [Target] {

@@ -1,21 +1,20 @@
 import BenchmarkSupport
 import ItemPeers
 
-/// Both peers at the same task, round after round.
+/// Runs the same tasks with both peers in interleaved rounds.
 struct Duel<Ours: Contestant, Theirs: Contestant> {
   private let ours: Ours
   private let theirs: Theirs
   private let graph: ItemGraph
   private(set) var round: FetchTask.Round
-  /// Where their results were not the same.
+  /// Descriptions of differing results.
   private(set) var differences: [String] = []
 
   init(_ ours: Ours, _ theirs: Theirs, _ graph: ItemGraph, _ round: FetchTask.Round) {
     (self.ours, self.theirs, self.graph, self.round) = (ours, theirs, graph, round)
   }
 
-  /// Runs a task: a few operations that tell how many a round can have, a round that is not measured, and then those that
-  /// are.
+  /// Runs a task: a few operations to determine the size of a round, a warm-up round, and the measured rounds.
   mutating func run(_ task: FetchTask, seconds: Double, rounds: Int) throws -> FetchMeasurement {
     report("\(task.name): \(task.title)")
     var measurement = FetchMeasurement(
@@ -37,7 +36,7 @@ struct Duel<Ours: Contestant, Theirs: Contestant> {
     return measurement
   }
 
-  /// One round of both, which compares what they read, or wrote.
+  /// Runs one round of both peers, and compares their results.
   private mutating func once(_ task: FetchTask, _ count: Int, oursFirst: Bool) throws -> (
     ours: Double, theirs: Double, rows: Int
   ) {
@@ -82,7 +81,7 @@ struct Duel<Ours: Contestant, Theirs: Contestant> {
     differences.append(words)
   }
 
-  /// Runs readers beside a writer: reads, and writes, that were done in a round's time.
+  /// Runs readers beside a writer, and counts reads and writes per round.
   mutating func run(_ crowd: ItemCrowd, seconds: Double, rounds: Int) throws -> [FetchMeasurement] {
     let title = "\(ReaderCrowd.readerCount) readers by id beside a writer of single objects"
     report(title)
@@ -128,6 +127,6 @@ struct Duel<Ours: Contestant, Theirs: Contestant> {
 }
 
 extension ClosedRange<Int> {
-  /// The whole number in the range that is nearest.
+  /// The nearest integer in the range.
   func clamped(_ value: Double) -> Int { Int(Swift.min(Swift.max(value, Double(lowerBound)), Double(upperBound))) }
 }

@@ -2,7 +2,7 @@ import BenchmarkSupport
 import Foundation
 import ItemPeers
 
-/// Everything as Markdown.
+/// The report in Markdown.
 struct FetchReport {
   let results: FetchResults
   let facts: MachineFacts

@@ -1,21 +1,21 @@
 import BenchmarkSupport
 import ItemPeers
 
-/// What was measured of a task: seconds an operation, one value for each round.
+/// The measurements of a task: seconds per operation, one value for each round.
 struct FetchMeasurement {
   var title: String
   var operation: String
   var target: Double
-  /// How many operations a round had; 0 where it was as many as there was time for.
+  /// The number of operations in a round; 0 if it was limited by time.
   var operations: Int
-  /// How many objects, or links, or counted objects an operation gave; 0 where it gave none.
+  /// The number of objects, links or counted objects per operation; 0 if it returns none.
   var rows: Double
-  /// Whether operations a second say more than the time of one, which others ran beside.
+  /// Whether to report operations per second instead of the time of one, because operations ran concurrently.
   var isRate = false
   var kvclone: [Double] = []
   var sqlite: [Double] = []
 
-  /// How many times faster KVClone is.
+  /// The speedup of KVClone.
   var speedup: Double {
     let ours = Measuring.median(kvclone)
     return ours > 0 ? Measuring.median(sqlite) / ours : 0
@@ -33,18 +33,18 @@ struct FetchMeasurement {
   }
 }
 
-/// What a whole run found.
+/// The results of a run.
 struct FetchResults {
   var isQuick: Bool
   var graph: ItemGraph
   var measurements: [FetchMeasurement] = []
   var syncs: [SyncFigures] = []
-  /// How long each peer took to be filled, and the bytes of its files then.
+  /// The time to fill each peer's store, and the size of its files.
   var stores: [(title: String, seconds: Double, bytes: Int)] = []
   var plans: [(query: PlannedQuery, kvclone: String, sqlite: String)] = []
-  /// Tasks whose results were not the same: nothing else about them counts then.
+  /// Tasks with differing results; their figures are invalid.
   var differences: [String] = []
-  /// What could not be looked at.
+  /// Measurements that failed.
   var failures: [String] = []
   var seconds = 0.0
 }

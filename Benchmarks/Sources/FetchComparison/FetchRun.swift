@@ -2,14 +2,14 @@ import BenchmarkSupport
 import Foundation
 import ItemPeers
 
-/// Makes the stores, lets both peers do every task in interleaved rounds, and writes the report.
+/// Creates the stores, runs all tasks of both peers in interleaved rounds, and writes the report.
 struct FetchRun {
   let folder: String
   let output: String
   let isQuick: Bool
-  /// The names of the tasks to run; all where it is nil.
+  /// The names of the tasks to run; nil for all.
   let only: [String]?
-  /// How many items the graph has.
+  /// The number of items in the graph.
   let itemCount: Int
 
   private static let rounds = 5
@@ -21,7 +21,7 @@ struct FetchRun {
   private var graph: ItemGraph { ItemGraph(itemCount: itemCount) }
   private var tasks: [FetchTask] { FetchTask.reading(graph) + FetchTask.writing(batch: isQuick ? 20_000 : 100_000) }
 
-  /// - Returns: whether the peers had the same results everywhere.
+  /// - Returns: whether the peers had equal results in all tasks.
   func run() throws -> Bool {
     let names = tasks.map(\.name) + [Self.crowdName]
     if let unknown = only?.first(where: { !names.contains($0) }) {
@@ -84,7 +84,7 @@ struct FetchRun {
     return peer
   }
 
-  /// Eight readers beside a writer.
+  /// Runs eight readers beside a writer.
   private func crowd(_ ours: KVClonePeer, _ theirs: SQLitePeer, _ next: Int, _ results: inout FetchResults) throws {
     let crowd = ItemCrowd(graph)
     var duel = Duel(ours, theirs, graph, FetchTask.Round(random: SeededGenerator(seed: Self.seed), nextID: next))

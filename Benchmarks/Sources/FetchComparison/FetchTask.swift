@@ -1,27 +1,28 @@
 import BenchmarkSupport
 import ItemPeers
 
-/// A task that both peers do, with what the project promises of it.
+/// A task of both peers, with the project's target.
 struct FetchTask: Sendable {
-  /// Its name for `--only`.
+  /// The name for `--only`.
   let name: String
   let title: String
-  /// What one operation is.
+  /// The unit of one operation.
   let operation: String
-  /// How many times faster than SQLite it has to be.
+  /// The minimum speedup over SQLite.
   let target: Double
-  /// How many operations a round may have: as many as the slower peer does in the time that a round is given.
+  /// The limits for the number of operations in a round; within them, it is as many as the slower peer performs in the
+  /// time of a round.
   let operations: ClosedRange<Int>
-  /// Makes the work of a round of so many operations.
+  /// Returns the work of a round with the given number of operations.
   let work: @Sendable (ItemGraph, inout Round, Int) -> Work
 
-  /// What a round's work is made of. It is made anew for each round, and both peers get the same.
+  /// The source of a round's work, created for each round. Both peers get the same work.
   struct Round: Sendable {
     var random: SeededGenerator
-    /// The number that the next item has which is inserted.
+    /// The number of the next inserted item.
     var nextID: Int
 
-    /// So many items that are to be inserted.
+    /// The next items to insert.
     mutating func newItems(_ count: Int, _ graph: ItemGraph) -> [LinkedItem] {
       defer { nextID += count }
       return (nextID..<nextID + count).map(graph.item)
@@ -72,7 +73,8 @@ struct FetchTask: Sendable {
   ]
 
   private static func walks(_ graph: ItemGraph) -> [FetchTask] {
-    // An item of a list is a link, and has two on average.
+    // Each item of a list counts as a link and has two tags on average, so a third of the lists has about as many links
+    // as there are items.
     let lists = ItemGraph.listCount / 3
     return [
       FetchTask(
@@ -99,7 +101,7 @@ struct FetchTask: Sendable {
     ) { _, round, count in .fetchMatches(prices(count, &round)) },
   ]
 
-  /// Half of the items are flagged: prices below about a fiftieth of the limit leave one in a hundred.
+  /// Half of the items are flagged, so prices below about a fiftieth of the limit select one item in a hundred.
   private static func prices(_ count: Int, _ round: inout Round) -> [Double] {
     (0..<count).map { _ in ItemGraph.priceLimit / 50 + Double(round.random.below(200)) / 100 - 1 }
   }
@@ -115,7 +117,7 @@ struct FetchTask: Sendable {
     ]
   }
 
-  /// One object, two links, and a durable transaction.
+  /// One object with two links in a durable transaction.
   static let single = FetchTask(
     name: "single", title: "insert one object with two links in a durable transaction", operation: "transaction",
     target: 1, operations: 20...2_000

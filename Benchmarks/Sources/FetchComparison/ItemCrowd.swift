@@ -3,15 +3,15 @@ import ItemPeers
 
 /// Readers of single items beside a writer.
 struct ItemCrowd: Sendable {
-  /// What the digests of the first items have to be, by number from 1.
+  /// The expected digests of the first items, by number from 1.
   private let digests: [UInt64]
 
   init(_ graph: ItemGraph) { digests = (1...graph.itemCount).map { graph.item($0).item.digest } }
 
-  /// Threads read items at random, each in a transaction of its own, while this one inserts items, each in a durable
-  /// transaction of its own. Every peer writes the same; how much is read meanwhile is up to it.
+  /// Runs threads that read random items, each in its own transaction, while this thread inserts items, each in its own
+  /// durable transaction. Every peer writes the same items; the number of reads depends on the peer.
   ///
-  /// - Throws: what a thread throws, and a failure where a reader sees an item that is not as it should be.
+  /// - Throws: the error of a thread, or a failure if a reader sees a wrong item.
   func run(_ peer: some Contestant, inserting items: [LinkedItem], seed: UInt64) throws -> ReaderCrowd.Outcome {
     let reader: @Sendable (inout SeededGenerator) throws -> Void = { random in
       let index = random.below(digests.count)

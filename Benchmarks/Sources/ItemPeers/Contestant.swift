@@ -1,30 +1,30 @@
-/// What a peer does in one round of a task.
+/// The work of a peer in one round of a task.
 package enum Work: Sendable {
-  /// Read these items and all of their attributes.
+  /// Reads these items and all of their attributes.
   case fetchByID([Int])
-  /// Find the items with each of these codes.
+  /// Finds the items with each of these codes.
   case fetchByCode([Int])
-  /// Find the items with a rank in each of these ranges.
+  /// Finds the items with a rank in each of these ranges.
   case fetchByRank([Range<Int>])
-  /// Find the first so many items by name, which has no index, so many times.
+  /// Finds the first items by name, which has no index, repeatedly.
   case firstByName(Int, times: Int)
-  /// Find the first so many items by rank, which has one.
+  /// Finds the first items by rank, which has an index, repeatedly.
   case firstByRank(Int, times: Int)
-  /// Go from every list to its items, so many times.
+  /// Follows the links from every list to its items, repeatedly.
   case walkItems(times: Int)
-  /// Go from the first so many lists to their items, and on to their tags.
+  /// Follows the links from the first lists to their items, and on to their tags.
   case walkTags(lists: Int, times: Int)
-  /// Count the items that are flagged and cost less than each of these prices.
+  /// Counts the items that are flagged and cost less than each of these prices.
   case countMatches([Double])
-  /// Find them.
+  /// Fetches the items that are flagged and cost less than each of these prices.
   case fetchMatches([Double])
-  /// Insert them in one durable transaction.
+  /// Inserts the items in one durable transaction.
   case insert([LinkedItem])
-  /// Insert each in a durable transaction of its own.
+  /// Inserts each item in its own durable transaction.
   case insertSingly([LinkedItem])
 }
 
-/// The tasks' queries of which both peers say how they answer them.
+/// The tasks' queries with query plans in the report.
 package enum PlannedQuery: String, CaseIterable {
   case equality
   case range
@@ -33,27 +33,27 @@ package enum PlannedQuery: String, CaseIterable {
   case firstByRank = "first 20 by rank"
 }
 
-/// A store of the graph, used as its best user would.
+/// A store of the graph, used according to the recommendations of its library.
 ///
-/// Each piece of reading work is done in one read transaction, each piece of writing in as many as it says.
+/// Each reading work runs in one read transaction, each writing work in the stated number of transactions.
 package protocol Contestant: Sendable {
   static var title: String { get }
 
-  /// Makes a store in a folder that does not exist yet, and fills it.
+  /// Creates a store in a new folder, and fills it.
   init(making graph: ItemGraph, in folder: String) throws
 
-  /// Does the work.
+  /// Performs the work.
   ///
-  /// - Returns: the sum of what was read; of an insert, nothing: `readBack(_:)` tells what became of it.
+  /// - Returns: the sum of the read rows; empty for inserts, which `readBack(_:)` verifies.
   func run(_ work: Work) throws -> RowSum
 
-  /// Reads one item in a read transaction of its own: its digest.
+  /// Reads one item in its own read transaction, and returns its digest.
   func readSingly(_ id: Int) throws -> UInt64
 
-  /// The items with these numbers and their links, and how many items there are in all.
+  /// Returns the sum of the items with these numbers, their links, and the number of all items.
   func readBack(_ ids: Range<Int>) throws -> RowSum
 
-  /// How the peer would answer a query of the tasks, in its own words.
+  /// The peer's plan of a query, in its own format.
   func plan(of query: PlannedQuery) throws -> String
 
   func close() throws

@@ -1,8 +1,8 @@
 import BenchmarkSupport
 
-/// An object with all of its attributes, as a peer hands it to its user.
+/// An object with all of its attributes, as returned by a peer.
 package struct Item: Sendable {
-  /// Its serial in KVClone and its row id in SQLite, which are equal: both count from 1 and never lose one.
+  /// The serial in KVClone and the row id in SQLite, which are equal: both count from 1 without gaps.
   package var id: Int
   var name: String
   var code: Int
@@ -13,7 +13,7 @@ package struct Item: Sendable {
   var created: Double
   var note: String
 
-  /// A number that stands for all of it.
+  /// A digest of all attributes.
   package var digest: UInt64 {
     var mixer = Mixer()
     mixer.add(UInt64(id))
@@ -28,28 +28,27 @@ package struct Item: Sendable {
   }
 }
 
-/// An item and what it is linked to, by number.
+/// An item and its links, by number.
 package struct LinkedItem: Sendable {
   package var item: Item
   package var list: Int
   package var tags: [Int]
 }
 
-/// The graph that both peers hold. Every object is computed from the seed and its number, so nobody keeps the graph in
-/// memory.
+/// The graph of both peers. Every object is computed from the seed and its number, so that the graph needs no memory.
 package struct ItemGraph: Sendable {
-  /// How many items there are before anything is measured.
+  /// The initial number of items.
   package let itemCount: Int
 
-  /// How many lists, with a to-many relationship to items, whose inverse is to-one.
+  /// The number of lists, which have a to-many relationship to items with a to-one inverse.
   package static let listCount = 1_000
-  /// How many tags, with a to-many relationship to items, whose inverse is to-many.
+  /// The number of tags, which have a to-many relationship to items with a to-many inverse.
   package static let tagCount = 1_000
-  /// So many items share a code.
+  /// The number of items with the same code.
   static let itemsPerCode = 10
-  /// Ranks are below it.
+  /// The exclusive upper bound of ranks.
   package static let rankCount = 1_000_000
-  /// Prices are below it.
+  /// The exclusive upper bound of prices.
   package static let priceLimit = 1_000.0
   private static let seed: UInt64 = 0x1973_F00D
 
@@ -57,7 +56,7 @@ package struct ItemGraph: Sendable {
 
   package var codeCount: Int { itemCount / Self.itemsPerCode }
 
-  /// An item of the graph, by its number from 1; one above ``itemCount`` is one that a task inserts, with two links.
+  /// Returns an item by its number from 1. Items above ``itemCount`` are inserted by a task, and have two links.
   package func item(_ id: Int) -> LinkedItem {
     var random = SeededGenerator(seed: Self.seed ^ (UInt64(id) &* 0xD6E8_FEB8_6659_FD93))
     let item = Item(
@@ -65,7 +64,7 @@ package struct ItemGraph: Sendable {
       price: Double(random.below(Int(Self.priceLimit * 100))) / 100, flag: random.next() & 1 == 1,
       created: Double(random.below(8 * 800_000_000)) / 8, note: Self.note(&random))
     let list = 1 + random.below(Self.listCount)
-    // Draws may meet: an item has one to three tags.
+    // Duplicate draws are merged, so an item has one to three tags.
     let tags = (0..<(id > itemCount ? 1 : 1 + random.below(3))).map { _ in 1 + random.below(Self.tagCount) }
     return LinkedItem(item: item, list: list, tags: Set(tags).sorted())
   }
@@ -74,7 +73,7 @@ package struct ItemGraph: Sendable {
     "\(words[Int(number & 31)]) \(String(number >> 5, radix: 36))"
   }
 
-  /// About 60 bytes.
+  /// A note of about 60 bytes.
   private static func note(_ random: inout SeededGenerator) -> String {
     var bits = random.next()
     var text = words[Int(bits & 31)]

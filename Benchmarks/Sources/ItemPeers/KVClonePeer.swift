@@ -2,7 +2,7 @@ import BenchmarkSupport
 import Foundation
 import KVClone
 
-/// The graph in a store of the library, through its public interface.
+/// The graph in a KVClone store, through the public interface.
 package struct KVClonePeer: Contestant {
   package static let title = "KVClone"
 
@@ -34,17 +34,17 @@ package struct KVClonePeer: Contestant {
   }
 
   package let store: ObjectStore
-  /// What all ids of an entity have in common.
+  /// The root codes of the ids of each entity.
   private let itemCode, listCode, tagCode: UInt16
   let requests: ItemRequests
   let attributes: ItemAttributes
 
-  /// Objects a transaction while a store is filled.
+  /// The number of objects per transaction while a store is filled.
   private static let itemsPerTransaction = 100_000
 
   package init(making graph: ItemGraph, in folder: String) throws {
     var options = StoreOptions()
-    // As SQLite has its own one here: both keep their commits by one sync of a log.
+    // A write-ahead log as in the SQLite peer: both make commits durable with one sync of a log.
     options.journalMode = .writeAheadLog
     store = try ObjectStore.create(at: folder, model: Self.model, options: options)
     requests = try ItemRequests(store)
@@ -89,7 +89,7 @@ package struct KVClonePeer: Contestant {
   package func close() { store.close() }
 }
 
-/// The attributes of items, looked up once, as statements' columns are.
+/// The attributes of items, looked up once, like the columns of statements.
 struct ItemAttributes: Sendable {
   let name, note: AttributeKey<String>
   let code, rank: AttributeKey<Int>
@@ -108,7 +108,7 @@ struct ItemAttributes: Sendable {
   }
 }
 
-/// The requests of the tasks, prepared once, as the statements of the other peer are; each use gives them values.
+/// The requests of the tasks, prepared once like the SQLite peer's statements; each use binds values.
 struct ItemRequests: Sendable {
   let code, rank, match: PreparedRequest
 

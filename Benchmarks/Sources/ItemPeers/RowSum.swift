@@ -1,4 +1,4 @@
-/// Mixes the parts of a row into one number.
+/// A hash of the parts of a row.
 package struct Mixer {
   package private(set) var value: UInt64 = 0
 
@@ -9,7 +9,7 @@ package struct Mixer {
     value ^= value >> 32
   }
 
-  /// Eight bytes at a time: the sum of a row should cost little beside the row.
+  /// Adds eight bytes at a time, so that the hash costs little compared with reading the row.
   package mutating func add(_ text: String) {
     var text = text
     text.withUTF8 { utf8 in
@@ -26,20 +26,20 @@ package struct Mixer {
   }
 }
 
-/// What a task's results come to. Peers with the same rows have the same sum.
+/// A checksum of a task's results. Peers with equal rows have equal sums.
 package struct RowSum: Equatable, Sendable {
   package private(set) var rows = 0
   package private(set) var sum: UInt64 = 0
 
   package init() {}
 
-  /// Adds a row of results that have no order.
+  /// Adds a row of unordered results.
   package mutating func add(_ row: UInt64) {
     rows += 1
     sum &+= row
   }
 
-  /// Adds the next row of results that have an order.
+  /// Adds the next row of ordered results.
   package mutating func append(_ row: UInt64) {
     rows += 1
     sum = sum &* 31 &+ row
@@ -53,7 +53,7 @@ package struct RowSum: Equatable, Sendable {
     add(mixer.value)
   }
 
-  /// Adds objects that were counted and not read.
+  /// Adds counted objects that were not read.
   package mutating func add(counted count: Int) {
     rows += count
     sum = sum &* 31 &+ UInt64(count)

@@ -27,7 +27,7 @@ extension SQLitePeer {
     static let countMatches = "SELECT COUNT(*) FROM item WHERE price < ? AND flag = 1"
     static let matches = "SELECT \(Item.columns) FROM item WHERE price < ? AND flag = 1"
     static let itemsOfList = "SELECT id FROM item WHERE list_id = ?"
-    /// One statement for a list answers faster than one for each of its items.
+    /// One statement for a list is faster than one for each of its items.
     static let tagsOfList = """
       SELECT item.id, item_tag.tag_id FROM item JOIN item_tag ON item_tag.item_id = item.id WHERE item.list_id = ?
       """
@@ -80,7 +80,7 @@ extension SQLitePeer {
     }
   }
 
-  /// Every item has a tag, so the join leaves none out; it comes item by item.
+  /// Every item has a tag, so the join includes all items; its rows are grouped by item.
   private static func walkTags(_ lists: Int, _ database: Database, _ sum: inout RowSum) throws {
     let tags = try database.cachedStatement(sql: Query.tagsOfList)
     for number in 1...lists {

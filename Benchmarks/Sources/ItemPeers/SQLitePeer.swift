@@ -1,8 +1,8 @@
 import BenchmarkSupport
 import GRDB
 
-/// The graph in SQLite through GRDB, as somebody who knows both lays it out: integer keys, a join table without row ids,
-/// an index for every way that is asked for or followed; statements are prepared once, and rows read by position.
+/// The graph in SQLite through GRDB, according to their recommendations: integer keys, a join table without row ids, an
+/// index for each query and each followed direction; prepared statements, and rows read by position.
 package struct SQLitePeer: Contestant {
   package static let title = "SQLite"
 
@@ -54,7 +54,7 @@ package struct SQLitePeer: Contestant {
   package func close() throws { try pool.close() }
 }
 
-/// Inserts items by prepared statements, in whatever transaction is open.
+/// Inserts items with prepared statements in the current transaction.
 package struct ItemInsertion {
   private let item, tag: Statement
 

@@ -1,7 +1,7 @@
-/// One clone.
+/// The result of one clone.
 package struct CloneOutcome {
   package var objects: Int
-  /// Where the peer has a clock of its own, which leaves out what comes before and after it.
+  /// The time measured by the peer itself, without its setup and cleanup; nil if it does not measure.
   package var seconds: Double?
   package var parts: [String: Double] = [:]
 
@@ -10,11 +10,11 @@ package struct CloneOutcome {
   }
 }
 
-/// An open store that can be cloned in.
+/// An open store for clones.
 package protocol Cloner {
   /// Clones the request's roots, durably.
   mutating func clone() throws -> CloneOutcome
-  /// Does in a small store what the process does once in its life.
+  /// Performs the one-time work of the process in a small store.
   mutating func warmUp() throws
   mutating func close()
 }

@@ -1,7 +1,7 @@
 import BenchmarkSupport
 import Foundation
 
-/// A photo of the seeded graph. Ids count from 1, each entity by itself.
+/// A photo of the seeded graph. Ids count from 1 for each entity.
 package struct SourcePhoto {
   package var id: Int64
   package var album: Int64
@@ -15,18 +15,18 @@ package struct SourcePhoto {
   package var tags: [Int64]
 }
 
-/// Takes a graph in, object by object, each after those it points to.
+/// Receives a graph, object by object; each object comes after its targets.
 package protocol GraphSink {
   mutating func addTag(_ id: Int64, name: String) throws
   mutating func addLibrary(_ id: Int64, name: String) throws
   mutating func addAlbum(_ id: Int64, title: String, library: Int64) throws
   mutating func addPhoto(_ photo: SourcePhoto) throws
-  /// A node whose previous one, if there is one, has been added.
+  /// Adds a node after the previous one.
   mutating func addNode(_ id: Int64, isLast: Bool) throws
 }
 
 extension GraphRecipe {
-  /// Hands the graph to a peer's store. The root is the library 1, or the node 1.
+  /// Passes the graph to a peer's store. The root is the library 1, or the node 1.
   package func pour(into sink: inout some GraphSink) throws {
     guard shape == .photos else {
       for node in 1...Int64(albums) { try sink.addNode(node, isLast: node == Int64(albums)) }
@@ -60,7 +60,7 @@ extension GraphRecipe {
           rating: Double(number % 50) / 10, width: Int64(random.next() % 6_000), uuid: random.uuid(),
           tags: tags(&random))
         if imageBytes > 0, number % imageEvery == 0 {
-          // The first bytes differ, so that no layer below can take two images for one.
+          // Distinct first bytes prevent that a lower layer deduplicates the images.
           withUnsafeBytes(of: random.next()) { image.replaceSubrange(0..<8, with: $0) }
           photo.image = image
         }
@@ -69,7 +69,7 @@ extension GraphRecipe {
     }
   }
 
-  /// Different tags, ascending.
+  /// Distinct tags in ascending order.
   private func tags(_ random: inout SeededGenerator) -> [Int64] {
     var chosen: [Int64] = []
     while chosen.count < tagsPerPhoto {

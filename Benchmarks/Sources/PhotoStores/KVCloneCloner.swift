@@ -1,14 +1,14 @@
 import KVClone
 
-/// The library's own clone.
+/// The clone of the library.
 package struct KVCloneCloner: Cloner {
   private let store: ObjectStore
   private let roots: [ObjectID]
   private var options = CloneOptions()
 
   /// - Parameters:
-  ///   - roots: the names of the objects that are cloned at once.
-  ///   - copiesImages: whether images are copied byte by byte instead of shared.
+  ///   - roots: the names of the objects that are cloned together.
+  ///   - copiesImages: whether images are copied instead of shared.
   package init(at path: String, roots names: [String], copiesImages: Bool = false) throws {
     let store = try ObjectStore.open(at: path)
     self.store = store
@@ -20,8 +20,8 @@ package struct KVCloneCloner: Cloner {
     CloneOutcome(objects: try store.clone(roots, options: options).objectCount)
   }
 
-  /// The first transaction of a process that is too large for memory finds out whether LMDB can be made to spill. It is
-  /// given up: the small store stays small.
+  /// Clones in a small store, and then determines whether LMDB can be made to spill, as the first large transaction of
+  /// a process does. That transaction is rolled back, so that the store stays small.
   package mutating func warmUp() throws {
     for _ in 0..<3 { _ = try clone() }
     struct GivenUp: Error {}

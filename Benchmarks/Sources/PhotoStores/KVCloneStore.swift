@@ -2,7 +2,7 @@ import BenchmarkSupport
 import Foundation
 import KVClone
 
-/// The graph in a store of the library.
+/// The graph in a KVClone store.
 package enum KVCloneStore {
   private static let chain = ManagedObjectModel("Chain") {
     EntityDescription("Node") {
@@ -12,20 +12,20 @@ package enum KVCloneStore {
     }
   }
 
-  /// Objects a transaction while a store is filled.
+  /// The number of objects per transaction while a store is filled.
   private static let objectsPerTransaction = 500_000
 
   package static func make(at path: String, _ recipe: GraphRecipe) throws {
     let store = try ObjectStore.create(at: path, model: recipe.shape == .chain ? chain : PhotoModel.model)
     defer { store.close() }
-    // The graph is dealt out in pieces, because a transaction of the library is a closure.
+    // Objects are collected in batches, because a transaction is a closure.
     var sink = ObjectSink(store: store, limit: recipe.imageBytes > 0 ? 5_000 : objectsPerTransaction)
     var once = recipe
     once.copies = 1
     try once.pour(into: &sink)
     try sink.flush()
     guard recipe.copies > 1 else { return }
-    // A clone of an album belongs to the same library, and its photos have the same tags: what inserting would make.
+    // A clone of an album belongs to the same library, and its photos have the same tags, as if inserted.
     let albums = try store.read { transaction in
       try transaction.members(try transaction.objectID(named: "Library/1"), "albums")
     }

@@ -2,27 +2,27 @@ import BenchmarkSupport
 import CLMDBPeer
 import KVClone
 
-/// The clone in C, on the library's own file.
+/// The clone in C on the library's file format.
 package struct LMDBCloner: Cloner {
   private let peer: OpaquePointer
   private let root: UInt64
   private let mode: lmdb_peer_mode
   private let flags: UInt32
 
-  /// How it clones.
+  /// The mode of the clone.
   package enum Mode {
     case checksums
-    /// The store is no use afterwards.
+    /// Without checksums; the store is invalid afterwards.
     case noChecksums
-    /// Scan and append; the store is no use afterwards.
+    /// Only scans and appends; the store is invalid afterwards.
     case floor
   }
 
-  /// - Parameter copiesImages: whether images are copied byte by byte instead of shared.
+  /// - Parameter copiesImages: whether images are copied instead of shared.
   package init(at path: String, root name: String, _ mode: Mode = .checksums, copiesImages: Bool = false) throws {
     let store = try ObjectStore.open(at: path)
     root = try store.read { transaction in try transaction.objectID(named: name) }.rawValue
-    // LMDB allows one environment a file and process.
+    // LMDB allows one environment per file and process.
     store.close()
     var opened: OpaquePointer?
     let code = lmdb_peer_open(path, &opened)

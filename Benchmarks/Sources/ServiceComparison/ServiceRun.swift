@@ -4,14 +4,14 @@ import ItemPeers
 import KVClone
 import PhotoStores
 
-/// Makes the stores, lets the contestants do every row in interleaved rounds, and writes the report.
+/// Creates the stores, runs all rows of the contestants in interleaved rounds, and writes the report.
 struct ServiceRun {
   let folder: String
   let output: String
   let isQuick: Bool
-  /// The names of the rows to run; all where it is nil.
+  /// The names of the rows to run; nil for all.
   let only: [String]?
-  /// The path of the command line tool; nil to leave out the rows that use it.
+  /// The path of the command line tool; nil to omit the rows that use it.
   let tool: String?
 
   private static let readsPerSecond = 20_000.0
@@ -39,7 +39,7 @@ struct ServiceRun {
         results.failures.append(rows.map(\.rawValue).joined(separator: ", ") + ": \(error)")
       }
       results.seconds = (ContinuousClock.now - start).seconds
-      // After each group, so that a run that is interrupted leaves what it found.
+      // Written after each group, so that an interrupted run keeps its results.
       try ServiceReport(results: results, facts: facts).write(to: output)
     }
     if only == nil || results.rows.contains(where: { [.tasks64, .tasks8, .tasks1].contains($0.row) }) {

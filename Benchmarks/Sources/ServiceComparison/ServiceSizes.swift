@@ -1,18 +1,18 @@
-/// How much is done.
+/// The sizes of the workloads.
 struct ServiceSizes {
-  /// How many events a store is filled with before it is measured.
+  /// The initial number of events in a store.
   var events = 100_000
-  /// How many items.
+  /// The initial number of items in a store.
   var items = 1_000_000
-  /// How many photos with images a cold clone copies.
+  /// The number of photos with images in a cold clone.
   var photos = 20_000
-  /// How many small objects a cold clone copies, or the tool loads.
+  /// The number of small objects in a cold clone, or in a load by the tool.
   var objects = 1_000_000
-  /// How long a round of transactions lasts.
+  /// The duration of a round of transactions.
   var seconds = 3.0
   var rounds = 5
   var savepointRounds = 25
-  /// Rounds that take long.
+  /// The number of rounds of slow rows.
   var slowRounds = 3
 
   static let full = ServiceSizes()

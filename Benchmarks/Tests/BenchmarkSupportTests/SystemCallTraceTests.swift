@@ -2,7 +2,7 @@ import BenchmarkSupport
 import Testing
 
 @Suite struct SystemCallTraceTests {
-  /// A commit of LMDB's kind, and one that another thread's call interrupted.
+  /// A commit as LMDB makes it, and one with calls that another thread's call interrupted.
   private static let trace = """
     10 openat(AT_FDCWD</w>, "/w/s/data", O_RDWR|O_CLOEXEC) = 5</w/s/data>
     10 openat(AT_FDCWD</w>, "/w/s/data", O_RDWR|O_DSYNC|O_CLOEXEC) = 6</w/s/data>

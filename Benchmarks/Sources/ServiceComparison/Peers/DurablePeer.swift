@@ -1,13 +1,13 @@
 import ItemPeers
 
-/// A store that requests write to. Objects have numbers, from 1, and follow from them.
+/// A store that requests write to. Objects are determined by their numbers, from 1.
 protocol DurablePeer: Sendable {
   var title: String { get }
 
-  /// The number of objects that the store was filled with.
+  /// The initial number of objects.
   var filledCount: Int { get }
 
-  /// Inserts an object in a durable transaction of its own, from a task.
+  /// Inserts an object in its own durable transaction, from a task.
   func insert(_ number: Int) async throws
 
   /// Compares the content of the store with the objects from 1 to `count`.
@@ -16,16 +16,16 @@ protocol DurablePeer: Sendable {
   func close() throws
 }
 
-/// A store that a thread writes to while others read.
+/// A store with one writing thread and concurrent readers.
 protocol CrowdedPeer: Sendable {
   var title: String { get }
   var filledCount: Int { get }
 
-  /// Inserts an object in a durable transaction of its own, from a thread.
+  /// Inserts an object in its own durable transaction, from a thread.
   func insertBlocking(_ number: Int) throws
 
-  /// Returns what one thread reads with: a function that reads an object, by number, in a transaction of its own, and
-  /// throws if the object is not as it was written.
+  /// Returns the reader of one thread: a function that reads an object by number in its own transaction, and throws if
+  /// the object is wrong.
   func makeReader() throws -> (Int) throws -> Void
 
   func verify(count: Int) throws
@@ -40,14 +40,14 @@ protocol NestingPeer: Sendable {
   /// Inserts objects in one durable transaction.
   func insert(_ numbers: Range<Int>) throws
 
-  /// Inserts objects in one durable transaction, each in a savepoint, of which every second one throws.
+  /// Inserts objects in one durable transaction, each in a savepoint; every second savepoint throws.
   func insertInSavepoints(_ numbers: Range<Int>) throws
 
-  /// Returns what the events of the store come to.
+  /// Returns a checksum of the events in the store.
   func contents() throws -> RowSum
 
   func close() throws
 }
 
-/// What the body of a savepoint throws to have its insert rolled back.
+/// The error that rolls back a savepoint.
 struct Rejection: Error {}

@@ -1,15 +1,15 @@
 import BenchmarkSupport
 import ItemPeers
 
-/// What one request of the service stores: an object with three attributes.
+/// The object that one request of the service stores, with three attributes.
 struct Event: Sendable {
   var sequence: Int
   var subject: String
   var body: String
 
-  /// The attributes follow from the number, so that the content of a store is known without keeping it.
+  /// Derives the attributes from the number, so that the expected content of a store needs no memory.
   init(_ number: Int) {
-    // Not sequential, so that an index gets its entries all over.
+    // Not sequential, so that index entries are inserted at random positions.
     sequence = number &* 48_271 % 2_147_483_647
     subject = "request \(number)"
     body = Self.bodies[number % Self.bodies.count]
@@ -40,7 +40,7 @@ extension RowSum {
     for number in numbers { add(Event(number).digest) }
   }
 
-  /// Compares the content of a store with what was written to it.
+  /// Compares the content of a store with the written events.
   func verify(_ title: String, events numbers: ClosedRange<Int>) throws {
     var expected = RowSum()
     expected.add(events: numbers)

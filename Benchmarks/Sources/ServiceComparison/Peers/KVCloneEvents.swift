@@ -2,15 +2,15 @@ import BenchmarkSupport
 import ItemPeers
 import KVClone
 
-/// Events in a store of the library.
+/// Events in a KVClone store.
 struct KVCloneEvents: DurablePeer, CrowdedPeer, NestingPeer {
   let title: String
   let filledCount: Int
   private let store: ObjectStore
   private let keys: Keys
-  /// What all ids of events have in common.
+  /// The root code of the ids of events.
   private let rootCode: UInt16
-  /// What a reader has to see of the objects that the store was filled with.
+  /// The expected digests of the initial objects.
   private let digests: [UInt64]
 
   private static func model(isIndexed: Bool) -> ManagedObjectModel {
@@ -24,7 +24,7 @@ struct KVCloneEvents: DurablePeer, CrowdedPeer, NestingPeer {
     }
   }
 
-  /// Makes a store, and fills it with the events from 1 to `count`.
+  /// Creates a store with the events from 1 to `count`.
   init(in folder: String, journalMode: JournalMode, isIndexed: Bool = false, filledWith count: Int) throws {
     title = journalMode == .writeAheadLog ? "KVClone, write-ahead log" : "KVClone, copy-on-write"
     filledCount = count
@@ -105,7 +105,7 @@ struct KVCloneEvents: DurablePeer, CrowdedPeer, NestingPeer {
 
   func close() { store.close() }
 
-  /// The attributes, looked up once, as columns of statements are.
+  /// The attributes, looked up once, like the columns of statements.
   private struct Keys: Sendable {
     private let sequence: AttributeKey<Int>
     private let subject, body: AttributeKey<String>

@@ -2,7 +2,7 @@ import BenchmarkSupport
 import CLMDBPeer
 import Foundation
 
-/// Records and index entries of the same size in LMDB, by hand in C.
+/// Records and index entries of the same size, written in C on LMDB.
 struct LMDBEvents: CrowdedPeer {
   let title = "C on LMDB"
   let filledCount: Int
@@ -35,12 +35,12 @@ struct LMDBEvents: CrowdedPeer {
     guard code == 0 else { throw PeerFailure("C on LMDB: \(String(cString: lmdb_peer_message()))") }
   }
 
-  /// The environment, which all threads use.
+  /// The environment, shared by all threads.
   private struct Service: @unchecked Sendable {
     let pointer: OpaquePointer
   }
 
-  /// What one thread reads with.
+  /// The reader of one thread.
   private final class Reader {
     let pointer: OpaquePointer
 

@@ -1,7 +1,7 @@
 import BenchmarkSupport
 import ItemPeers
 
-/// The graph of the fetch benchmark in a store of the library, which requests insert items with two links into.
+/// The graph of the fetch benchmark in a KVClone store; requests insert items with two links.
 struct KVCloneItems: DurablePeer {
   let title = "KVClone, write-ahead log"
   private let peer: KVClonePeer
@@ -48,7 +48,7 @@ struct SQLiteItems: DurablePeer {
 }
 
 extension ItemGraph {
-  /// Compares the items that were inserted, and the number of all, with what was to be written.
+  /// Compares the inserted items, and the number of all items, with the expected ones.
   fileprivate func verify<Peer: Contestant>(_ peer: Peer, count: Int) throws {
     let inserted = itemCount + 1..<count + 1
     var expected = RowSum()

@@ -10,7 +10,7 @@ struct SQLiteEvents: DurablePeer, CrowdedPeer, NestingPeer {
   private let pool: DatabasePool
   private let digests: [UInt64]
 
-  /// Makes a database, and fills it with the events from 1 to `count`.
+  /// Creates a database with the events from 1 to `count`.
   init(in folder: String, isIndexed: Bool = false, filledWith count: Int) throws {
     filledCount = count
     pool = try DatabasePool(durableAt: folder, name: "events.sqlite")

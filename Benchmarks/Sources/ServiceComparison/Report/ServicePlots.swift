@@ -31,7 +31,7 @@ struct ServicePlots {
       yLabel: Self.time)
   }
 
-  /// Each peer is a line from its limited readers to its unlimited ones.
+  /// A line for each peer, from its limited readers to its unlimited ones.
   private var readers: Plot {
     let rows = [ServiceRow.readersLimited, .readers].compactMap { results[$0] }
     let titles = rows.first?.contestants.map(\.title) ?? []

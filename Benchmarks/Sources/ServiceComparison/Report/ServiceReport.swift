@@ -1,7 +1,7 @@
 import BenchmarkSupport
 import Foundation
 
-/// Everything as Markdown and SVG.
+/// The report in Markdown, with plots in SVG.
 struct ServiceReport {
   let results: ServiceResults
   let facts: MachineFacts

@@ -1,6 +1,6 @@
 import BenchmarkSupport
 
-/// Compares what was measured with the goals.
+/// Compares the results with the targets.
 struct ServiceTargets {
   let results: ServiceResults
 
@@ -80,7 +80,7 @@ struct ServiceTargets {
       verdict: one / other <= limit ? .met : .missed)
   }
 
-  /// A limit for the full size: a quick run does less, and has no verdict.
+  /// A limit for the full size; a quick run is smaller, and has no verdict.
   private func seconds(_ row: ServiceRow, atMost limit: Double, contestant: String = "kvclone") -> Target {
     let limitText = "≤ \(duration(limit))"
     guard let seconds = results[row]?[contestant]?.seconds.median else {

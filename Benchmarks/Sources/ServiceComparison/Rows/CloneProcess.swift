@@ -2,7 +2,7 @@ import BenchmarkSupport
 import Foundation
 import PhotoStores
 
-/// A cold clone in a process of its own, so that nothing of the store is mapped before it is opened.
+/// A cold clone in a separate process, so that no part of the store is mapped before it is opened.
 enum CloneProcess {
   enum Peer: String, CaseIterable {
     case kvclone, lmdb
@@ -14,7 +14,7 @@ enum CloneProcess {
     var seconds = 0.0
     var processorSeconds = 0.0
     var objectCount = 0
-    /// The objects of the whole store.
+    /// The number of objects in the store.
     var objectsBefore = 0
     var objectsAfter = 0
     var anonymousBytes = 0
@@ -24,9 +24,9 @@ enum CloneProcess {
   /// Runs this program for one clone.
   ///
   /// - Parameters:
-  ///   - root: the name of the object that is cloned.
+  ///   - root: the name of the cloned object.
   ///   - store: the store, which is dropped from the page cache.
-  ///   - warm: a small store that the process clones in first: what a process does once is not measured.
+  ///   - warm: a small store for a warm-up clone, so that one-time costs of the process are not measured.
   static func ask(_ peer: Peer, toClone root: String, in store: String, warmingUpIn warm: String) throws -> Reply {
     let before = try objectCount(store)
     StoreFiles.settle(store, cold: true)
@@ -37,15 +37,15 @@ enum CloneProcess {
     return reply
   }
 
-  /// What the process does.
+  /// The work of the process.
   static func work(_ peer: Peer, toClone root: String, in store: String, warmingUpIn warm: String) throws {
     var small = try cloner(peer, GraphRecipe.document.rootName, warm)
     try small.warmUp()
     small.close()
     var cloner = try cloner(peer, root, store)
     defer { cloner.close() }
-    // Opening read a few pages, and the kernel many more behind them. Another process drops them: if this one closed a file
-    // of the store, it would lose its locks of that file.
+    // Opening the store reads a few pages, and read-ahead more. Another process drops them from the page cache: if this
+    // one closed a file of the store, it would lose its locks of that file.
     guard try Command.run([program(), "drop", store]).status == 0 else {
       throw PeerFailure("the store cannot be dropped from the page cache")
     }

@@ -1,7 +1,7 @@
 import BenchmarkSupport
 import PhotoStores
 
-/// Clones in stores whose files are not in the page cache.
+/// Clones in stores with a cold page cache.
 struct ColdRow {
   let row: ServiceRow
   let title: String

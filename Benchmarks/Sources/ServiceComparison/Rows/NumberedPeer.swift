@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A peer with the numbers that it was given so far.
+/// A peer with a counter of its objects.
 final class NumberedPeer<Peer: Sendable>: Sendable {
   let peer: Peer
   private let last: Atomic<Int>

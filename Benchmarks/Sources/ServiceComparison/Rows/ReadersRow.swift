@@ -1,6 +1,6 @@
 import BenchmarkSupport
 
-/// A writer next to readers by id.
+/// A writer with concurrent readers by id.
 struct ReadersRow {
   let row: ServiceRow
   let title: String

@@ -1,7 +1,7 @@
-/// Interleaves contestants: each round begins with another one, so that none always comes after the same one.
+/// Interleaves contestants: each round starts with another one, so that the order varies.
 struct Rotation {
   let rounds: Int
-  /// Whether a round that is not kept comes first.
+  /// Whether a warm-up round precedes the measured ones.
   var warmsUp = true
 
   /// Runs all contestants in every round.

@@ -4,7 +4,7 @@ import ItemPeers
 /// Inserts with and without savepoints, in one durable transaction.
 struct SavepointsRow {
   static let insertCount = 1_000
-  /// What the title of a contestant ends with if it uses no savepoints.
+  /// The suffix of the title of a contestant without savepoints.
   static let without = ", without savepoints"
 
   let title: String

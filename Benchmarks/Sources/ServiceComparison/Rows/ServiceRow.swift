@@ -1,6 +1,6 @@
 import BenchmarkSupport
 
-/// A row of the benchmark, by its name for `--only`.
+/// A row of the benchmark, with its name for `--only`.
 enum ServiceRow: String, CaseIterable {
   case tasks64 = "tasks-64"
   case tasks8 = "tasks-8"

@@ -1,6 +1,6 @@
 import BenchmarkSupport
 
-/// Counts what single transactions ask of the disk, in a process of its own under strace.
+/// Counts the syncs of transactions, in a separate process under strace.
 enum ServiceSyncs {
   private static let transactionCount = 512
   private static let filledCount = 1_000
@@ -29,7 +29,7 @@ enum ServiceSyncs {
     }
   }
 
-  /// What the process does.
+  /// The work of the traced process.
   static func work(_ name: PeerName, tasks: Int, in folder: String) async throws {
     let peer: any DurablePeer =
       switch name {
@@ -39,7 +39,7 @@ enum ServiceSyncs {
       case .lmdb: BlockingPeer(try LMDBEvents(in: folder, filledWith: filledCount))
       }
     let numbered = NumberedPeer(peer, filledCount: filledCount)
-    // What a process does at its first write is not what a write does.
+    // The first writes of a process include one-time costs, so they are not counted.
     for _ in 0..<10 { try await peer.insert(numbered.next()) }
     Marks.write(Marks.begin)
     try await withThrowingTaskGroup { group in

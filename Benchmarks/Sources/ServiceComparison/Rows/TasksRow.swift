@@ -1,11 +1,11 @@
 import BenchmarkSupport
 
-/// Tasks that each write one object after the other, each in a durable transaction of its own.
+/// Concurrent tasks that each write objects one after another, each in its own durable transaction.
 struct TasksRow {
   let row: ServiceRow
   let title: String
   let taskCount: Int
-  /// How long a round lasts.
+  /// The duration of a round.
   let seconds: Double
   let rotation: Rotation
 
@@ -35,7 +35,7 @@ struct TasksRow {
       processorSeconds: Measuring.processorSeconds() - processorBefore)
   }
 
-  /// Returns how long each transaction took.
+  /// Returns the duration of each transaction.
   private static func write(_ peer: NumberedPeer<any DurablePeer>, until end: ContinuousClock.Instant) async throws
     -> [Double]
   {

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import PhotoStores
 
-/// The photo graph as Core Data stores it: a table for each entity, and one for the links to tags.
+/// The photo graph in the schema of Core Data: a table for each entity, and one for the links to tags.
 struct CoreDataDatabase: GraphSink {
   /// The numbers of the entities, which Core Data sorts by name.
   private enum EntityNumber {

@@ -2,14 +2,14 @@ import BenchmarkSupport
 import Foundation
 import Synchronization
 
-/// The command line tool, as a process that is looked at from outside.
+/// The command line tool as a measured process.
 struct MeasuredTool {
   let program: String
 
-  /// Runs the tool to its end.
+  /// Runs the tool until it exits.
   ///
-  /// - Parameter output: a file for what it writes to standard output.
-  /// - Returns: the seconds that it took and kept processors busy, and the peak of its anonymous memory.
+  /// - Parameter output: a file for its standard output.
+  /// - Returns: its elapsed and processor seconds, and the peak of its anonymous memory.
   func run(_ words: [String], output: String = "/dev/null") throws -> Sample {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: program)
@@ -25,7 +25,7 @@ struct MeasuredTool {
     let start = ContinuousClock.now
     try process.run()
     let memory = ProcessMemory(of: process.processIdentifier)
-    // Few lines: they fit into the pipe until the process ends.
+    // The output is a few lines, which fit into the pipe until the process ends.
     process.waitUntilExit()
     let seconds = (ContinuousClock.now - start).seconds
     let peak = memory.stop()
@@ -39,7 +39,7 @@ struct MeasuredTool {
   }
 }
 
-/// Looks at the anonymous memory of another process every 5 ms.
+/// Samples the anonymous memory of another process every 5 ms.
 private final class ProcessMemory: Sendable {
   private let peak = Atomic<Int>(0)
   private let isStopped = Atomic<Bool>(false)
@@ -57,9 +57,9 @@ private final class ProcessMemory: Sendable {
     }.start()
   }
 
-  /// Ends it.
+  /// Stops the sampling.
   ///
-  /// - Returns: the greatest anonymous memory seen, in bytes.
+  /// - Returns: the maximum anonymous memory in bytes.
   func stop() -> Int {
     isStopped.store(true, ordering: .releasing)
     done.wait()
