@@ -2,12 +2,12 @@ import KVClone
 package import KVCloneCore
 import KVCloneRecords
 
-/// What the tables have of blobs.
+/// The number of blobs in the tables, by state.
 package struct BlobCounts: Equatable {
   package var complete = 0
   package var pending = 0
   package var chunks = 0
-  /// Names of uploads in the metadata.
+  /// The names of uploads in the metadata.
   package var staged = 0
 
   package init(complete: Int = 0, pending: Int = 0, chunks: Int = 0, staged: Int = 0) {

@@ -5,12 +5,12 @@ package import KVCloneOperations
 package import KVCloneRecords
 package import Testing
 
-/// A small store with something of everything, and ways to damage it behind the store's back.
+/// A small store with every kind of data, and methods that corrupt it bypassing the store.
 package final class CheckFixture {
   package let files: TestStore
   package var store: ObjectStore { files.store }
   package let folder: ObjectID
-  /// 20 of them, all in the folder: its lists are in chunks.
+  /// The 20 items of the folder, so that its lists are in chunks.
   package let items: [ObjectID]
   package let tag: ObjectID
   package let blob: BlobReference
@@ -70,7 +70,7 @@ package final class CheckFixture {
 
   package struct TestFailure: Error {}
 
-  // MARK: Damaging
+  // MARK: Corrupting
 
   /// Changes the store without its rules, and commits.
   package func plant(_ change: (inout Session) throws -> Void) throws {
@@ -89,7 +89,7 @@ package final class CheckFixture {
     try store.schema.entity(entity).relationship(relationship).code
   }
 
-  /// The hidden list of those who refer to an object by a relationship without an inverse.
+  /// The hidden list of the objects that refer to an object by a relationship without an inverse.
   package func referrers(_ entity: String, _ relationship: String, of id: ObjectID) throws -> ListAddress {
     ListAddress(
       links: tables.links, owner: id,
@@ -100,14 +100,14 @@ package final class CheckFixture {
     ListAddress(links: tables.links, owner: id, relationship: try code(entity, relationship))
   }
 
-  /// The committed value under a key.
+  /// Returns the committed value of a key.
   package func bytes(_ table: StorageTable, _ key: [UInt8]) throws -> [UInt8] {
     let session = try store.readSession()
     let value = try #require(try session.copyOfValue(table, key))
     return value
   }
 
-  /// All committed entries of a table.
+  /// Returns all committed entries of a table.
   package func entries(_ table: StorageTable) throws -> [MemoryEntry] {
     var entries: [MemoryEntry] = []
     let session = try store.readSession()
@@ -119,7 +119,7 @@ package final class CheckFixture {
     return entries
   }
 
-  /// Changes a value's bytes; `sealed` gives them a right checksum again.
+  /// Changes a value's bytes; `sealed` recomputes the checksum.
   package func tamper(_ table: StorageTable, _ key: [UInt8], sealed: Bool = false, _ change: (inout [UInt8]) -> Void)
     throws
   {
@@ -154,7 +154,7 @@ package final class CheckFixture {
 
   // MARK: Expecting
 
-  /// Checks, and expects exactly this: each damage as `kind object property`, absent parts as `-`.
+  /// Checks the store, and expects exactly these issues: each as `kind object property`, absent parts as `-`.
   package func expect(
     _ expected: String..., options: CheckOptions = CheckOptions(), sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
@@ -174,7 +174,7 @@ extension Session {
 }
 
 extension [UInt8] {
-  /// Gives the value the checksum that it has under a key.
+  /// Sets the checksum of the value for a key.
   package mutating func seal(_ table: StorageTable, _ key: [UInt8]) {
     guard count >= 8 else { return }
     let seed = ValueEnvelope.seed(tableCode: table.code, key: key)

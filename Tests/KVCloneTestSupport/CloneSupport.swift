@@ -3,7 +3,7 @@ package import KVClone
 import KVCloneOperations
 package import Testing
 
-/// A store in a directory of its own, which goes with this value, and short words for what clone tests do with it.
+/// A store in a temporary directory, removed with this value, and shorthands for clone tests.
 package final class CloneStore {
   package let store: ObjectStore
   package let view: ModelView
@@ -20,7 +20,7 @@ package final class CloneStore {
     try? FileManager.default.removeItem(atPath: path)
   }
 
-  // MARK: Making and reading objects
+  // MARK: Creating and reading objects
 
   @discardableResult
   package func insert(
@@ -29,7 +29,7 @@ package final class CloneStore {
     try store.write { try $0.insert(entity, attributes, relationships: links) }
   }
 
-  /// Makes `count` objects whose `name` is their position, in one transaction.
+  /// Inserts `count` objects in one transaction; the `name` of each is its position.
   package func insertMany(
     _ count: Int, _ entity: String, _ links: [String: [ObjectID]] = [:]
   ) throws -> [ObjectID] {
@@ -67,7 +67,7 @@ package final class CloneStore {
 
   package func count(_ entity: String) throws -> Int { try store.read { try $0.count(entity: entity) } }
 
-  // MARK: The store as a whole
+  // MARK: The whole store
 
   package func dump() throws -> String {
     var bytes: [UInt8] = []
@@ -75,7 +75,7 @@ package final class CloneStore {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// The objects' lines of a dump: the header names the commit and so differs.
+  /// The objects' lines of a dump, without the header, which contains the commit.
   package func lines() throws -> [Substring] {
     try dump().split(separator: "\n").filter { !$0.hasPrefix(#"{"kvclone""#) }
   }
@@ -104,7 +104,7 @@ package final class CloneStore {
     return result
   }
 
-  /// Expects that the plan refuses for this reason (R1): outside and inside a caller's transaction, with nothing changed.
+  /// Expects that the plan is rejected with this kind (R1), outside and inside a caller's transaction, without changes.
   package func expectRefusal(
     _ kind: CloneError.Kind, _ roots: [ObjectID], _ options: CloneOptions = CloneOptions(), entity: String? = nil,
     property: String? = nil, object: ObjectID? = nil, isPlanned: Bool = true,
@@ -153,14 +153,14 @@ package final class CloneStore {
 }
 
 extension CloneOptions {
-  /// Options with something set: `.with { $0.maxObjects = 3 }`.
+  /// Returns options with changes: `.with { $0.maxObjects = 3 }`.
   package static func with(_ change: (inout CloneOptions) -> Void) -> CloneOptions {
     var options = CloneOptions()
     change(&options)
     return options
   }
 
-  /// Excluded names.
+  /// Returns options that exclude names.
   package static func excluding(_ names: String..., passing: Bool = false) -> CloneOptions {
     .with {
       $0.excludedRelationshipNames = names
@@ -168,11 +168,11 @@ extension CloneOptions {
     }
   }
 
-  /// Rules by `Entity.relationship`.
+  /// Returns options with rules by `Entity.relationship`.
   package static func rules(_ rules: [String: CloneRule]) -> CloneOptions { .with { $0.rules = rules } }
 }
 
-/// MOCloner's own model, written in Swift; a test says that it equals the file in the corpus.
+/// MOCloner's own model, written in Swift; a test compares it with the file in the corpus.
 package enum MOClonerModel {
   package static let model = ManagedObjectModel("Model") {
     EntityDescription("Item", className: "Item") {

@@ -2,17 +2,17 @@ import Foundation
 package import KVCloneCoreData
 package import KVCloneModel
 
-/// A store as Core Data writes it, with every form of attribute and relationship, made without Core Data.
+/// A store in Core Data's format, with every form of attribute and relationship, written without Core Data.
 package struct CoreDataFixture {
   /// Rows by table; tests change them before the file is written.
   package var rows: [String: [(id: Int64, values: [SQLiteValue])]] = [:]
-  /// Tables of links, whose rows have no keys of their own.
+  /// Join tables: their rows have no keys of their own.
   package var links: [String: [[SQLiteValue]]] = [:]
   package var pageSize = 4096
-  /// What the tables are declared with, and Z_PRIMARYKEY has.
+  /// The columns that the tables are declared with, and the contents of Z_PRIMARYKEY.
   package var columns = Self.columns
   package var numbers = Self.numbers
-  /// The archive of the model that the store holds; nil where it holds none.
+  /// The archive of the model in the store, or nil for a store without one.
   package var storedModel: [UInt8]?
 
   package static let columns: [String: [String]] = [
@@ -165,7 +165,7 @@ package struct CoreDataFixture {
     rows.map { row in row.map { SQLiteValue.integer($0) } }
   }
 
-  /// A row of ZNOTE, NULL where nothing is given.
+  /// Returns a row of ZNOTE, with NULL for columns without a value.
   package static func note(_ entity: Int64, _ values: [String: SQLiteValue]) -> [SQLiteValue] {
     (columns["ZNOTE"] ?? []).map { column in
       let name = String(column.prefix { $0 != " " })
@@ -184,7 +184,7 @@ package struct CoreDataFixture {
     [.null, .integer(6), .integer(1), note.map { .integer($0) } ?? .null, .integer(2), .text("summary")]
   }
 
-  /// The database's bytes.
+  /// Returns the bytes of the database.
   package func bytes() -> [UInt8] {
     var writer = SQLiteWriter(pageSize: pageSize)
     for (name, columns) in columns.sorted(by: { $0.key < $1.key }) {
@@ -207,7 +207,7 @@ package struct CoreDataFixture {
     return writer.bytes()
   }
 
-  /// Raw deflate of stored blocks.
+  /// Returns a raw deflate stream of stored blocks.
   private static func deflated(_ bytes: [UInt8]) -> [UInt8] {
     var result: [UInt8] = []
     for start in stride(from: 0, to: bytes.count, by: 65_535) {
@@ -220,7 +220,7 @@ package struct CoreDataFixture {
     return result
   }
 
-  /// Writes `NAME.sqlite` and the file beside it, and answers the database's path.
+  /// Writes `NAME.sqlite` and its external data file, and returns the path of the database.
   package func write(to directory: String, name: String = "App") throws -> String {
     let path = "\(directory)/\(name).sqlite"
     try Data(bytes()).write(to: URL(fileURLWithPath: path))

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Real Core Data files of public projects, which this package does not contain: `KVCLONE_CORPUS` names their folder,
-/// and without it `../shared/corpus` beside the package is tried. Tests that need them say so when they are skipped.
+/// Core Data files of public projects, which are not part of this package. `KVCLONE_CORPUS` names their folder; the
+/// default is `../shared/corpus` beside the package. Tests that need the corpus are skipped with a message without it.
 public enum Corpus {
-  /// The corpus's folder; nil where there is none.
+  /// The folder of the corpus, or nil if it is missing.
   public static let root: String? = {
     let given = ProcessInfo.processInfo.environment["KVCLONE_CORPUS"]
     let package = URL(fileURLWithPath: #filePath)
@@ -12,10 +12,10 @@ public enum Corpus {
     return FileManager.default.fileExists(atPath: path + "/models") ? path : nil
   }()
 
-  /// Why a test is skipped where there is no corpus.
+  /// The message of tests that are skipped without the corpus.
   public static let missing = "there is no corpus: set KVCLONE_CORPUS to its folder"
 
-  /// The paths of all `.xcdatamodeld` folders, sorted; empty where there is no corpus.
+  /// The paths of all `.xcdatamodeld` folders, sorted; empty without the corpus.
   public static func modelBundles() -> [String] {
     paths { $0.pathExtension == "xcdatamodeld" }
   }
@@ -30,26 +30,27 @@ public enum Corpus {
     }
   }
 
-  /// The path of one project's bundle, such as `fatbobman__MOCloner/Model.xcdatamodeld`; nil where there is none.
+  /// Returns the path of one project's bundle, such as `fatbobman__MOCloner/Model.xcdatamodeld`, or nil if it is
+  /// missing.
   public static func modelBundle(_ relativePath: String) -> String? {
     guard let root else { return nil }
     let path = "\(root)/models/\(relativePath)"
     return FileManager.default.fileExists(atPath: path) ? path : nil
   }
 
-  /// The paths of all `.xcmappingmodel` folders, sorted; empty where there is no corpus.
+  /// The paths of all `.xcmappingmodel` folders, sorted; empty without the corpus.
   public static func mappingModels() -> [String] {
     paths(in: "mappings") { $0.pathExtension == "xcmappingmodel" }
   }
 
-  /// The path of one project's mapping model; nil where there is none.
+  /// Returns the path of one project's mapping model, or nil if it is missing.
   public static func mappingModel(_ relativePath: String) -> String? {
     guard let root else { return nil }
     let path = "\(root)/mappings/\(relativePath)"
     return FileManager.default.fileExists(atPath: path) ? path : nil
   }
 
-  /// The path of one of the cases from the field, which are beside the corpus; nil where it is missing.
+  /// Returns the path of a case from the field, stored beside the corpus, or nil if it is missing.
   public static func field(_ name: String) -> String? {
     guard let root else { return nil }
     let path = URL(fileURLWithPath: root).deletingLastPathComponent().path + "/field/" + name

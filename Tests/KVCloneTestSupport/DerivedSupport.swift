@@ -3,7 +3,8 @@ package import KVClone
 package import KVCloneCore
 package import Testing
 
-/// A model with every kind of derived attribute, and a slow evaluator that knows nothing of how the store computes them.
+/// A model with every kind of derived attribute, and a slow evaluator that is independent of the store's
+/// implementation.
 package enum DerivedModel {
   package static let model = ManagedObjectModel("Derived") {
     EntityDescription("Library") {
@@ -65,9 +66,9 @@ package enum DerivedModel {
   }
 }
 
-/// Reads what is stored, and computes what is derived from it, again and again.
+/// Recomputes derived values from the stored ones.
 package struct DerivedOracle: ~Copyable {
-  /// What an object's derived attributes have to be, `now()` left out.
+  /// Returns the expected derived attributes of an object, without `now()`.
   package static func expected(_ id: ObjectID, _ entity: String, _ tx: borrowing ReadTransaction) throws
     -> [String: AttributeValue?]
   {
@@ -142,7 +143,7 @@ package struct DerivedOracle: ~Copyable {
   }
 
   private static func tagWeight(_ photo: ObjectID, _ tx: borrowing ReadTransaction) throws -> AttributeValue? {
-    // 64 bits may not hold it.
+    // The sum may exceed 64 bits.
     let weights = try integers(try tx.members(photo, "tags"), "weight", tx)
     return Int64(exactly: weights.reduce(Int128(0)) { $0 + Int128($1) }).map { .integer($0) }
   }
@@ -160,7 +161,7 @@ package struct DerivedOracle: ~Copyable {
 }
 
 extension ObjectStore {
-  /// Holds every derived attribute of the store against the slow evaluator, and checks the store.
+  /// Compares every derived attribute of the store with the slow evaluator, and checks the store.
   package func expectDerived(_ place: String = "", _ location: SourceLocation = #_sourceLocation) throws {
     let model = self.model
     try read { tx in

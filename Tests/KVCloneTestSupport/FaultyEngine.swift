@@ -3,10 +3,10 @@ import KVCloneLMDB
 package import KVCloneRecords
 import Synchronization
 
-/// An engine around another one, in which one call of all fails.
+/// A decorator around a storage engine, in which one call fails.
 ///
-/// After `arm`, calls are counted: begins, gets, seeks, scans, changes and commits, in the order they come. The one with the
-/// number given fails, as an engine may fail: a begin begins nothing, a change leaves its transaction abort-only, a
+/// After `arm`, calls are counted in order: begins, gets, seeks, scans, changes and commits. The call with the given
+/// number fails as it may in an engine: a begin starts no transaction, a change makes its transaction abort-only, a
 /// commit commits nothing.
 package final class FaultyEngine: StorageEngine, EngineSpace {
   /// The calls that can fail.
@@ -20,10 +20,10 @@ package final class FaultyEngine: StorageEngine, EngineSpace {
     var count = 0
   }
 
-  /// The engine that does the work.
+  /// The wrapped engine.
   package let inner: any StorageEngine
   private let kind: StoreError.Kind
-  /// Whether nobody learns how much room there is, so that writes find out.
+  /// Whether the available space is hidden, so that writes fail instead of being rejected beforehand.
   fileprivate let hidesRoom: Bool
   private let state = Mutex(State())
 
@@ -34,15 +34,15 @@ package final class FaultyEngine: StorageEngine, EngineSpace {
     self.hidesRoom = hidesRoom
   }
 
-  /// Lets the `number`-th call from now on fail, beginning at 1; nil for none.
+  /// Makes the `number`-th call from now on fail, counted from 1; nil for none.
   package func arm(_ number: Int?) {
     state.withLock { $0 = State(callsUntilFault: number) }
   }
 
-  /// The call that failed since `arm`; nil while none has.
+  /// The call that failed since `arm`, or nil.
   package var fired: Call? { state.withLock { $0.fired } }
 
-  /// How many calls there were since `arm`.
+  /// The number of calls since `arm`.
   package var callCount: Int { state.withLock { $0.count } }
 
   func pass(_ call: Call) throws(StoreError) {
@@ -121,7 +121,7 @@ private final class FaultyTransaction: StorageBackend, TransactionSpace {
   ) throws(StoreError) {
     try engine.pass(.scan)
     try inner.scan(table, from: key, before: end) { (key, value) throws(StoreError) in
-      // A scan may fail at any entry, not only at its first.
+      // A scan may fail at any entry, not only at the first.
       try engine.pass(.scan)
       return try body(key, value)
     }

@@ -4,7 +4,7 @@ package import KVCloneCore
 package import KVCloneModel
 package import KVCloneQuery
 
-/// An index over columns: `-name` descends, `~name` is canonical:(name).
+/// Returns an index over columns: `-name` descends, `~name` is canonical:(name).
 package func fetchIndex(_ columns: String...) -> FetchIndexDescription {
   FetchIndexDescription(
     columns.joined(separator: "_"),

@@ -1,18 +1,18 @@
 import KVCloneModel
 
-/// Says whether a store's graph is what the reference expects, whatever ids the store gave.
+/// Compares a store's graph with the expected graph, independently of the ids in the store.
 public enum GraphComparison {
-  /// Compares a store's dump after a clone with what the reference cloner made of the dump before it.
+  /// Compares a store's dump after a clone with the reference cloner's result for the dump before it.
   ///
-  /// Objects that are no clones keep their labels and must be equal; clones are matched by structure, starting from the
+  /// Objects that are not clones keep their labels and must be equal. Clones are matched by structure, starting at the
   /// roots. Positions count in ordered relationships only. Derived attributes are not compared. Rebuilt UUIDs must be
-  /// new and different, followed ones equal to what they follow, and every `now` the same.
+  /// new and different, followed ones equal to their origin, and all values of `now` equal.
   ///
   /// - Parameters:
-  ///   - expected: The reference's answer, made from the store's own dump, so that both use the same labels.
-  ///   - actual: The store's dump afterwards.
-  ///   - roots: For each copy the store's clones of the roots; nil to find them by structure too.
-  /// - Returns: The differences, readable and at most 50; empty if there are none.
+  ///   - expected: The reference clone of the store's own dump, so that both use the same labels.
+  ///   - actual: The store's dump after the clone.
+  ///   - roots: The store's clones of the roots for each copy, or nil to find them by structure.
+  /// - Returns: The differences, readable and at most 50; empty if the graphs are equal.
   public static func compare(
     expected: ReferenceClone, actual: ReferenceGraph, roots: [[Label]]? = nil, model: ModelView
   ) -> [String] {
@@ -30,9 +30,8 @@ public enum GraphComparison {
 
   /// Compares two graphs that differ at most in their labels.
   ///
-  /// - Parameter ids: What is known about the labels, such as the ids that a load reports; the rest is found by
-  ///   structure.
-  /// - Returns: The differences, readable and at most 50; empty if there are none.
+  /// - Parameter ids: Known pairs of labels, such as the ids that a load reports; the others are found by structure.
+  /// - Returns: The differences, readable and at most 50; empty if the graphs are equal.
   public static func compare(
     expected: ReferenceGraph, actual: ReferenceGraph, ids: [Label: Label] = [:], model: ModelView
   ) -> [String] {
@@ -43,7 +42,7 @@ public enum GraphComparison {
 
   /// Compares two graphs label by label: equal stores, equal objects, equal ids.
   ///
-  /// - Returns: The differences, readable and at most 50; empty if there are none.
+  /// - Returns: The differences, readable and at most 50; empty if the graphs are equal.
   public static func compareExactly(
     expected: ReferenceGraph, actual: ReferenceGraph, model: ModelView
   ) -> [String] {
@@ -52,7 +51,7 @@ public enum GraphComparison {
   }
 }
 
-/// One comparison: finds a mapping of labels, then checks everything under it.
+/// One comparison: finds a mapping of labels, then checks all objects under it.
 struct GraphMatcher {
   let expected: ReferenceGraph
   let actual: ReferenceGraph
@@ -77,7 +76,7 @@ struct GraphMatcher {
     return Array(differences(under: mappingByStructure()).prefix(50))
   }
 
-  /// The mapping of a store that numbers new objects in the order of the expected ones: the cheap first guess.
+  /// The mapping for a store that numbers new objects in the order of the expected ones: the cheap first guess.
   private func mappingByAge() -> [Label: Label]? {
     var map = fixed
     let taken = Set(fixed.values)
@@ -91,7 +90,7 @@ struct GraphMatcher {
     return map
   }
 
-  /// Everything that differs if `map` says which actual object stands for which expected one.
+  /// Returns all differences under `map`, which maps expected labels to actual ones.
   private func differences(under map: [Label: Label]) -> [String] {
     var problems: [String] = []
     var known: [SymbolicValue: AttributeValue] = [:]
@@ -151,7 +150,7 @@ struct GraphMatcher {
     return problems
   }
 
-  /// Stored values, elements of composites by path; derived ones are left out.
+  /// Returns the stored values, elements of composites by path, without derived attributes.
   func stored(_ object: ReferenceObject) -> [String: AttributeValue] {
     let names = Set(model.entities[object.label.entity]?.storedAttributes.map(\.name) ?? [])
     return Self.flat(object.attributes.filter { names.contains($0.key) })
@@ -164,7 +163,7 @@ struct GraphMatcher {
         result[name] = value
         continue
       }
-      // A composite without elements is not nil: it stays visible under its own name.
+      // A composite without elements is not nil: it stays under its own name.
       result[name] = .composite([:])
       for (path, element) in flat(elements) { result["\(name).\(path)"] = element }
     }

@@ -1,10 +1,10 @@
 import KVCloneModel
 
 extension GraphGenerator {
-  /// New objects may be needed to satisfy others, but not without end.
+  /// The limit of the objects that are created to satisfy required relationships.
   private var mostObjects: Int { size * model.entityNames.count * 8 + 200 }
 
-  /// Gives every required relationship its least number of targets; makes objects where there are too few.
+  /// Gives every required relationship its minimum number of targets, and creates missing objects.
   mutating func meetRequirements() {
     var position = 0
     while position < order.count {
@@ -17,7 +17,7 @@ extension GraphGenerator {
     }
   }
 
-  /// Fills the rest: some relationships stay empty, some targets are shared by very many.
+  /// Fills the other relationships: some stay empty, some targets are shared by very many objects.
   mutating func fillRelationships() {
     for owner in order.shuffled(using: &random) {
       for relationship in model.entities[owner.entity]?.relationships ?? [] {
@@ -25,7 +25,7 @@ extension GraphGenerator {
         if !relationship.isToMany {
           wanted = random.chance(in: 5) ? 0 : 1
         } else if inverseIsToOne(relationship) {
-          // Mostly filled from the other side.
+          // Mostly filled by the inverse.
           wanted = random.chance(in: 4) ? 3 : 0
         } else {
           wanted = [0, 0, 1, 2, 3, 5, 9, 20, 140][random.below(9)]
@@ -36,7 +36,7 @@ extension GraphGenerator {
     }
   }
 
-  /// A list that is neither empty nor long enough is filled up, or emptied where that is allowed.
+  /// Completes lists below their minimum, or empties them where that is allowed.
   mutating func meetMinCounts() {
     for owner in order {
       for relationship in model.entities[owner.entity]?.relationships ?? [] {
@@ -55,7 +55,7 @@ extension GraphGenerator {
     }
   }
 
-  /// Ordered lists get an order of their own, unordered ones are sorted.
+  /// Shuffles ordered lists, and sorts unordered ones.
   mutating func arrangeLists() {
     for owner in order {
       for relationship in model.entities[owner.entity]?.relationships ?? [] where relationship.isToMany {
@@ -88,7 +88,7 @@ extension GraphGenerator {
     }
   }
 
-  /// A target with room for one more; the first few objects of an entity are asked for most often.
+  /// Returns a target with room for one more link; prefers the first few objects of an entity.
   private mutating func freeTarget(_ relationship: RelationshipView, of owner: Label) -> Label? {
     let targets = members[relationship.destination] ?? []
     guard !targets.isEmpty else { return nil }

@@ -2,7 +2,7 @@ import Foundation
 import KVCloneModel
 
 extension GraphGenerator {
-  /// A valid value, an edge case more often than not; nil now and then where that is allowed.
+  /// Returns a valid value, an edge case more often than not; sometimes nil where that is allowed.
   mutating func value(for attribute: AttributeDescription) -> AttributeValue? {
     if attribute.isOptional && random.chance(in: 6) { return nil }
     for _ in 0..<4 {
@@ -13,7 +13,7 @@ extension GraphGenerator {
     return valid.randomElement(using: &random)
   }
 
-  /// A value that no other object of the same root entity has, as far as the type has enough of them.
+  /// Returns a value that is unique within the root entity, as far as the type has enough values.
   mutating func uniqueValue(for attribute: AttributeDescription, serial: Int) -> AttributeValue? {
     if attribute.isOptional && random.chance(in: 10) { return nil }
     let value: AttributeValue? =
@@ -121,7 +121,7 @@ extension GraphGenerator {
     "-0.12345678901234567890123456789012345678", "1e100", "1e-100", "NaN", "99999999999999999999.99",
   ]
 
-  /// Before 2001, before 1970, fractions that no binary number has, the calendar's ends, and far beyond them.
+  /// Before 2001, before 1970, fractions without an exact binary form, the limits of the calendar, and far beyond them.
   private static let seconds: [Double] = [
     0, 0.25, -0.25, 658_736_123.123456, -978_307_200, -978_307_200.1, 410_227_200.000001, -63_114_076_800, 252e9,
     1e13, -1e13, 4.5e15, 1e300, 0.1, 1e-9, 345_000_000.5,

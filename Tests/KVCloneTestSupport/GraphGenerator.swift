@@ -1,40 +1,41 @@
 import KVCloneModel
 
-/// A graph that a seed made.
+/// A graph generated from a seed.
 public struct GeneratedGraph: Sendable {
-  /// The graph; valid as far as ``problems`` does not say otherwise.
+  /// The graph; valid except for ``problems``.
   public var graph: ReferenceGraph
-  /// What the model asks for and the generator could not make.
+  /// The requirements of the model that the generator could not meet.
   public var problems: [String]
   /// The seed, to print when a test fails.
   public var seed: UInt64
 
-  /// The graph as NDJSON, lines in an order that only the seed knows.
+  /// Returns the graph as NDJSON, with the lines in an order that depends on the seed.
   public func ndjson(model: ModelView) throws -> String {
     var random = SeededGenerator(seed: seed ^ 0x5EED)
     return try graph.ndjson(model: model, lines: graph.labels.shuffled(using: &random))
   }
 }
 
-/// Makes valid graphs for any model: every concrete entity, every type's edge values, every relationship filled.
+/// Generates valid graphs for any model: every concrete entity, edge values of every type, every relationship filled.
 public struct GraphGenerator {
   let model: ModelView
   let size: Int
   var random: SeededGenerator
   var graph = ReferenceGraph()
   var problems: [String] = []
-  /// Objects by entity and by every entity above it, in the order in which they were made.
+  /// Objects by entity and by every ancestor entity, in the order of their creation.
   var members: [String: [Label]] = [:]
   var order: [Label] = []
   private var serials: [String: Int] = [:]
   private var unique: Set<UniqueKey> = []
 
-  /// Makes a graph.
+  /// Generates a graph.
   ///
   /// - Parameters:
   ///   - model: Any model that can be loaded.
-  ///   - seed: Equal seeds make equal graphs.
-  ///   - size: About how many objects each concrete entity gets; from about 300 on, to-many lists exceed 128 members.
+  ///   - seed: The seed; equal seeds generate equal graphs.
+  ///   - size: The approximate number of objects of each concrete entity; from about 300 on, to-many lists exceed 128
+  ///     members.
   public static func generate(_ model: ModelView, seed: UInt64, size: Int) -> GeneratedGraph {
     var generator = GraphGenerator(model: model, size: size, random: SeededGenerator(seed: seed))
     generator.run()
@@ -77,7 +78,7 @@ public struct GraphGenerator {
         let values = constraint.properties.compactMap { attributes[$0].map(UniqueKey.Part.value) }
         guard values.count == constraint.properties.count else { break }
         if unique.insert(UniqueKey(constraint: constraint, parts: values)).inserted { break }
-        // Too few different values, as with a Boolean: nil never conflicts.
+        // A type with too few values, such as Boolean: nil never conflicts.
         let optional = constraint.properties.first { entity.attribute($0)?.isOptional == true }
         guard let optional else { break }
         attributes[optional] = nil

@@ -1,27 +1,27 @@
 import KVCloneModel
 
 extension GraphMatcher {
-  /// What an object looks like by itself.
+  /// The properties of an object without its neighbours.
   private struct Look: Hashable {
     let entity: String
     let values: [String: AttributeValue]
     let fixed: Label?
   }
 
-  /// What an object looks like with its neighbours.
+  /// The properties of an object together with its neighbours.
   private struct Surroundings: Hashable {
     let color: Int
     let links: [[Int]]
   }
 
-  /// Both graphs with a colour per object; equal colours mean "may stand for each other".
+  /// Both graphs with a colour per object; objects of one colour are candidates for each other.
   private struct Coloring {
     var expected: [Label: Int]
     var actual: [Label: Int]
 
     var classes: Int { Set(expected.values).union(actual.values).count }
 
-    /// Whether every colour has as many objects on both sides.
+    /// Whether every colour has equally many objects on both sides.
     var isBalanced: Bool {
       func sizes(_ colors: [Label: Int]) -> [Int: Int] {
         Dictionary(colors.values.map { ($0, 1) }, uniquingKeysWith: +)
@@ -31,10 +31,10 @@ extension GraphMatcher {
   }
 
   /// Colour refinement: objects that differ get different colours, then objects with different neighbours, until
-  /// nothing changes; where several objects still look alike, a pair that fits is chosen and the rest refined again.
+  /// nothing changes. If several objects still have one colour, a matching pair is chosen and the rest refined again.
   ///
-  /// Alike objects are interchangeable in all but specially constructed graphs; there a difference could be reported
-  /// that is none, but none is ever overlooked.
+  /// Objects of one colour are interchangeable except in specially constructed graphs. There a false difference is
+  /// possible, but no real difference is missed.
   func mappingByStructure() -> [Label: Label] {
     var coloring = refined(initialColoring())
     search: while let (color, labels) = firstAmbiguousClass(coloring) {
@@ -45,7 +45,7 @@ extension GraphMatcher {
         next.expected[one] = -2
         next.actual[other] = -2
         next = refined(next)
-        // Members of two rings of different lengths look alike until one of each is chosen.
+        // Members of two rings of different lengths have one colour until one of each is chosen.
         guard next.isBalanced else { continue }
         coloring = next
         continue search
@@ -64,7 +64,7 @@ extension GraphMatcher {
   }
 
   private func initialColoring() -> Coloring {
-    // Where a value is known by name in one object of an entity, it says nothing about any of them.
+    // An attribute with a symbolic value in one object of an entity is ignored in all objects of that entity.
     var unsure: [String: Set<String>] = [:]
     for (label, paths) in symbols { unsure[label.entity, default: []].formUnion(paths.keys) }
     var colors: [Look: Int] = [:]
@@ -111,7 +111,7 @@ extension GraphMatcher {
     }
   }
 
-  /// For links with one side: who leads here.
+  /// Returns the owners of one-sided links to each object.
   private func incomingLinks(_ graph: ReferenceGraph) -> [Label: [String: [Label]]] {
     var result: [Label: [String: [Label]]] = [:]
     for object in graph.objects.values {

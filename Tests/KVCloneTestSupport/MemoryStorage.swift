@@ -3,41 +3,41 @@ package import KVClone
 package import KVCloneRecords
 import Synchronization
 
-/// An engine in memory: the oracle that LMDB is compared with, and a place to plant damage and failures.
+/// A storage engine in memory: the oracle for LMDB, and an engine in which tests inject corruption and failures.
 ///
-/// It keeps what the seam promises, and shows a breach: bytes that `get` and `seek` return are copies, overwritten with 0xDD
-/// at the next change.
+/// It detects violations of the storage interface's contract: bytes that `get` and `seek` return are copies,
+/// overwritten with 0xDD at the next change.
 package final class MemoryStorage: StorageEngine {
   package typealias Table = [MemoryEntry]
 
-  /// Everything that was committed, for a test to go back to.
+  /// The committed state, which a test can restore.
   package struct Snapshot: Sendable {
     fileprivate var tables: [Table]
     fileprivate var codes: [TableCode]
   }
 
   private struct State {
-    /// By handle.
+    /// Tables by handle.
     var tables: [Table] = []
     var codes: [TableCode] = []
-    /// The writer's thread, while there is one.
+    /// The thread of the writer, or nil without a write transaction.
     var writer: UInt?
     var isClosed = false
-    /// Changes that still succeed; nil for all.
+    /// The number of changes that still succeed, or nil for all.
     var changesUntilFailure: Int?
     var window = 0
     var reads = Reads()
   }
 
-  /// What transactions announced, and which objects they read.
+  /// The keys that transactions announced, and the objects that they read.
   package struct Reads: Sendable {
     /// The number of announced keys.
     package var announcedCount = 0
-    /// The number of keys that were announced at once, at most.
+    /// The largest number of keys that were announced at once.
     package var greatestWindow = 0
-    /// The number of objects that were read by their ids, after they were announced.
+    /// The number of objects that were read by their ids after an announcement.
     package var expectedCount = 0
-    /// The same without an announcement.
+    /// The number of objects that were read by their ids without an announcement.
     package var unexpectedCount = 0
   }
 
@@ -45,17 +45,18 @@ package final class MemoryStorage: StorageEngine {
 
   package init() {}
 
-  /// Lets `count` changes of coming write transactions succeed, and each one after that fail as on a full disk.
+  /// Makes `count` changes of later write transactions succeed, and each one after them fail as on a full disk.
   package func failChanges(after count: Int?) {
     state.withLock { $0.changesUntilFailure = count }
   }
 
-  /// Asks transactions to announce up to `window` keys at once, as an engine across a network does, and counts from zero.
+  /// Requests announcements of up to `window` keys at once, as an engine across a network does, and resets the
+  /// counters.
   package func countReads(window: Int) {
     state.withLock { ($0.window, $0.reads) = (window, Reads()) }
   }
 
-  /// What was counted since ``countReads(window:)``.
+  /// The reads since ``countReads(window:)``.
   package var reads: Reads { state.withLock { $0.reads } }
 
   var window: Int { state.withLock { $0.window } }
@@ -136,17 +137,17 @@ package final class MemoryStorage: StorageEngine {
     state.withLock { $0.isClosed = true }
   }
 
-  /// Opens it again after `close`: what was committed is there.
+  /// Opens the engine after `close`, with its committed state.
   package func reopen() {
     state.withLock { $0.isClosed = false }
   }
 
-  /// What is committed now.
+  /// Returns the committed state.
   package func snapshot() -> Snapshot {
     state.withLock { Snapshot(tables: $0.tables, codes: $0.codes) }
   }
 
-  /// Goes back to what was committed then.
+  /// Restores a committed state.
   package func restore(_ snapshot: Snapshot) {
     state.withLock { state in
       state.tables = snapshot.tables
@@ -154,7 +155,7 @@ package final class MemoryStorage: StorageEngine {
     }
   }
 
-  /// Changes committed entries behind the store's back.
+  /// Changes committed entries bypassing the store.
   package func tamper(_ table: StorageTable, _ change: (inout Table) -> Void) {
     state.withLock { change(&$0.tables[Int(table.handle)]) }
   }
@@ -166,7 +167,7 @@ package final class MemoryStorage: StorageEngine {
 
   private static var closed: StoreError { StoreError(.closed, "the engine was closed") }
 
-  /// A number that no other live thread has.
+  /// The identity of the current thread, unique among live threads.
   private static var currentThread: UInt {
     UInt(bitPattern: ObjectIdentifier(Thread.current))
   }

@@ -74,7 +74,7 @@ package final class MemoryTransaction: StorageBackend {
   }
 
   package func makeTables(_ codes: [TableCode]) throws(StoreError) -> [StorageTable] {
-    // The engine may have them from now on, empty: nobody can tell.
+    // The engine may contain the tables from now on, empty, which has no visible effect.
     let opened = try engine.openTables(codes, create: true)
     while tables.count <= opened.map({ Int($0.handle) }).max() ?? 0 { tables.append([]) }
     return opened
@@ -125,7 +125,7 @@ package final class MemoryTransaction: StorageBackend {
     if isWriting { engine.endWrite(nil) }
   }
 
-  /// Copies what is to be stored (it may lie in what was lent), then ends the life of all lent bytes.
+  /// Copies the bytes to store, which may be part of lent memory, then invalidates all lent bytes.
   private func beginChange(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
     -> MemoryEntry
   {

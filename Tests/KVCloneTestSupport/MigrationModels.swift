@@ -1,7 +1,7 @@
 package import KVClone
 import Testing
 
-/// A next version of a model in the making.
+/// A draft of a model's next version.
 package struct ModelDraft {
   package var entities: [EntityDescription]
 
@@ -24,7 +24,7 @@ package struct ModelDraft {
     change(&self[entity].relationships[place])
   }
 
-  /// Another name, and the old one as its identifier.
+  /// Renames an attribute, with the old name as its renaming identifier.
   package mutating func rename(_ entity: String, attribute name: String, to later: String) {
     attribute(entity, name) { attribute in
       attribute.renamingIdentifier = attribute.renamingIdentifier ?? name
@@ -53,7 +53,7 @@ package struct ModelDraft {
     refer(to: [name: later])
   }
 
-  /// Has everybody who names these entities name others.
+  /// Changes all references to these entities to other names.
   package mutating func refer(to names: [String: String]) {
     for place in entities.indices {
       if let parent = entities[place].superentityName { entities[place].superentityName = names[parent] ?? parent }
@@ -73,7 +73,7 @@ package struct ModelDraft {
 
   package mutating func remove(entity name: String) { entities.removeAll { $0.name == name } }
 
-  /// Puts a property of one entity into others.
+  /// Moves a property of one entity to others.
   package mutating func move(attribute name: String, from entity: String, to others: [String]) {
     guard let attribute = self[entity].attributes.first(where: { $0.name == name }) else { return }
     remove(name, from: entity)
@@ -92,7 +92,7 @@ package struct ModelDraft {
 }
 
 extension ManagedObjectModel {
-  /// The next version.
+  /// Returns the next version.
   package func next(_ version: String = "next", _ change: (inout ModelDraft) -> Void) -> ManagedObjectModel {
     var draft = ModelDraft(entities: entities)
     change(&draft)
@@ -101,14 +101,14 @@ extension ManagedObjectModel {
   }
 }
 
-/// One change of the library's model, or several that belong together.
+/// One change of the library's model, or several related ones.
 package struct ModelChange: Sendable, CustomTestStringConvertible {
   package let name: String
-  /// From the second version on.
+  /// The versions from the second one on.
   package let versions: [ManagedObjectModel]
-  /// What leads to each of them.
+  /// The changes that lead to each version.
   package let changes: [@Sendable (inout ModelDraft) -> Void]
-  /// Where it is not the library's.
+  /// The first version, if it is not the library's.
   package var first = Library.model
   package var testDescription: String { name }
 
@@ -123,7 +123,7 @@ package struct ModelChange: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// A model with something of everything.
+/// A model with every kind of property.
 package enum Library {
   private static let address = [
     AttributeDescription("street", .string), AttributeDescription("zip", .integer32, default: 1),

@@ -1,10 +1,11 @@
 import Foundation
 package import KVClone
 
-/// What a migration has to make of a store's objects, found from the two models alone: by the rules as people know them, with
-/// nothing of the code that migrates.
+/// The expected result of a migration, computed from the two models by the documented rules, independently of the code
+/// that migrates.
 ///
-/// Objects keep their serials in what it answers; one that comes under another root entity has another one in the store.
+/// Objects keep their serials in the result; an object that moves to another root entity has another serial in the
+/// store.
 package struct MigrationOracle {
   package let source: ManagedObjectModel
   package let destination: ManagedObjectModel
@@ -13,12 +14,12 @@ package struct MigrationOracle {
   /// Earlier → later name.
   package let laterEntities: [String: String]
 
-  /// Other versions of the model, through which renaming identifiers lead.
+  /// Other versions of the model, used to follow renaming identifiers.
   package let others: [ManagedObjectModel]
-  /// Earlier entity name → all names that the other versions say it had before.
+  /// Earlier entity name → all former names in the other versions.
   private let formerNames: [String: Set<String>]
 
-  /// A text that says no number.
+  /// A string that is not a number.
   package struct NotConvertible: Error {
     package let property: String
   }
@@ -36,9 +37,9 @@ package struct MigrationOracle {
     laterEntities = Dictionary(uniqueKeysWithValues: entities.map { ($0.value, $0.key) })
   }
 
-  // MARK: Which is which
+  // MARK: Matching names
 
-  /// Name → names that things of this name had before, as identifiers say; steps of steps included.
+  /// Name → former names by renaming identifiers, transitively.
   package static func formerNames(_ declared: [(name: String, id: String?)]) -> [String: Set<String>] {
     var former: [String: Set<String>] = [:]
     for thing in declared { if let id = thing.id { former[thing.name, default: []].insert(id) } }
@@ -56,7 +57,7 @@ package struct MigrationOracle {
     return former
   }
 
-  /// Later → earlier name. The matches of canonical names come first, then those that lead through other versions and leave no choice.
+  /// Later → earlier name. Matches of canonical names come first, then unambiguous ones through other versions.
   package static func match(
     _ earlier: [(name: String, id: String?)], _ later: [(name: String, id: String?)],
     _ former: [String: Set<String>] = [:]
@@ -99,7 +100,7 @@ package struct MigrationOracle {
     return result
   }
 
-  /// What properties of one entity were called, as the other versions say.
+  /// Returns the former names of properties of one entity in the other versions.
   private func formerNames(
     _ later: String, _ earlier: String, _ properties: (ManagedObjectModel, String) -> [(name: String, id: String?)]
   ) -> [String: Set<String>] {
@@ -135,7 +136,8 @@ package struct MigrationOracle {
     }
   }
 
-  /// Whether anything that a relationship leads to has a place in the destination: otherwise its links go with their targets.
+  /// Whether any target entity of a relationship exists in the destination: otherwise its links are deleted with their
+  /// targets.
   private func hasRemainingTargets(_ relationship: RelationshipDescription) -> Bool {
     source.entities.contains {
       laterEntities[$0.name] != nil && source.entity($0.name, isKindOf: relationship.destinationEntityName)
@@ -146,15 +148,15 @@ package struct MigrationOracle {
     model.entity(named: entity)?.isAbstract == false
   }
 
-  /// Whether objects of an entity, by its later name, keep their ids.
+  /// Whether objects of an entity, given by its later name, keep their ids.
   package func keepsIDs(_ later: String) -> Bool {
     guard let earlier = entities[later], let root = destination.rootEntity(of: later) else { return false }
     return entities[root] == source.rootEntity(of: earlier)
   }
 
-  // MARK: Refusals
+  // MARK: Rejections
 
-  /// `Entity.property` of all that nobody can infer, by concrete entities of which there are objects.
+  /// Returns `Entity.property` for all changes that cannot be inferred, of concrete entities with objects.
   package func refusals(_ graph: ReferenceGraph) -> Set<String> {
     var refused: Set<String> = []
     for (earlier, count) in graph.counts where count > 0 {
@@ -175,7 +177,7 @@ package struct MigrationOracle {
     return refused
   }
 
-  /// - Parameter values: what the objects have, and elements of composites that are there.
+  /// - Parameter values: the values of the objects, and elements of composites that are not nil.
   private func isRefused(
     _ new: AttributeDescription, _ old: AttributeDescription?, _ values: [AttributeValue?]
   ) -> Bool {
@@ -210,7 +212,7 @@ package struct MigrationOracle {
     guard let old else { return isMandatory(new) }
     if old.isToMany && !new.isToMany { return true }
     if isMandatory(new) && !isMandatory(old) && isEmptySomewhere { return true }
-    // Whatever it may lead to has to be something that it may lead to still.
+    // Every entity that the relationship may lead to must remain a valid destination.
     for target in source.entities where source.entity(target.name, isKindOf: old.destinationEntityName) {
       guard let now = laterEntities[target.name] else { continue }
       if !destination.entity(now, isKindOf: new.destinationEntityName) { return true }
@@ -223,7 +225,7 @@ package struct MigrationOracle {
     return source.inverse(of: old.name, in: earlier)?.relationship.name != former.name
   }
 
-  /// Whether a new to-one inverse would have to lead from one object to several.
+  /// Whether a new to-one inverse would lead from one object to several.
   package func hasCrowdedInverse(_ graph: ReferenceGraph) -> Bool {
     for (later, earlier) in entities {
       for (new, old) in relationships(later, earlier) {
@@ -257,9 +259,9 @@ package struct MigrationOracle {
 
   // MARK: Objects
 
-  /// The objects afterwards, with the names of lists whose order nobody can know.
+  /// Returns the migrated objects, with the names of lists in an undefined order.
   ///
-  /// - Parameter unordered: what nobody knew the order of before, by the names of then.
+  /// - Parameter unordered: the lists with an undefined order before, by their earlier names.
   package func migrate(
     _ graph: ReferenceGraph, unordered former: [Label: Set<String>] = [:]
   ) throws -> (graph: ReferenceGraph, unordered: [Label: Set<String>]) {
@@ -270,7 +272,7 @@ package struct MigrationOracle {
       if let later = laterEntities[label.entity] { labels[label] = Label(later, label.serial) }
     }
     let view = ModelView(destination)
-    // Of each entity once: there are many objects.
+    // Computed once per entity, because there are many objects.
     let attributes = Dictionary(
       uniqueKeysWithValues: entities.map { later, earlier in (later, self.attributes(later, earlier)) })
     let relationships = Dictionary(
@@ -292,7 +294,7 @@ package struct MigrationOracle {
       }
       result.objects[later] = now
     }
-    // The other sides of relationships that had none.
+    // The inverses of relationships that had none.
     for later in labels.values {
       for (new, old) in relationships[later.entity] ?? [] where !new.isTransient && old != nil {
         let relationship = view.relationship(new.name, of: later.entity)
@@ -308,7 +310,7 @@ package struct MigrationOracle {
     return (result, unordered)
   }
 
-  /// What an object gets that never had the attribute.
+  /// Returns the value of a new attribute for existing objects.
   private func initial(_ attribute: AttributeDescription) -> AttributeValue? {
     guard attribute.type == .composite else { return attribute.defaultValue }
     var elements: [String: AttributeValue] = [:]

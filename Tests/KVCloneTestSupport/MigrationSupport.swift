@@ -5,10 +5,10 @@ package import KVCloneModel
 import KVCloneOperations
 package import Testing
 
-/// A store that is migrated from version to version, each time held against ``MigrationOracle``.
+/// A store that is migrated from version to version, and compared with ``MigrationOracle`` each time.
 package final class MigratedStore {
   package let test: TestStore
-  /// What the automatic snapshots have to show, by name: the objects' lines.
+  /// The expected contents of the automatic snapshots, by name: the lines of the objects.
   package private(set) var snapshots: [String: [Substring]] = [:]
 
   package var store: ObjectStore { test.store }
@@ -18,10 +18,10 @@ package final class MigratedStore {
     test = try TestStore(model, options: options)
   }
 
-  /// A store that is there.
+  /// Wraps an existing store.
   package init(_ test: TestStore) { self.test = test }
 
-  /// A store with random objects of a model.
+  /// Creates a store with random objects of a model.
   package convenience init(_ model: ManagedObjectModel, seed: UInt64, size: Int) throws {
     try self.init(model)
     try load(GraphGenerator.generate(ModelView(model), seed: seed, size: size))
@@ -37,7 +37,7 @@ package final class MigratedStore {
     }.objectCount
   }
 
-  // MARK: Reading everything
+  // MARK: Reading the whole store
 
   package func lines(snapshot: String? = nil) throws -> [Substring] {
     var bytes: [UInt8] = []
@@ -56,11 +56,11 @@ package final class MigratedStore {
 
   // MARK: Migrating
 
-  /// Migrates, if the oracle says that one can, and compares everything; whether it was done.
+  /// Migrates, if the oracle finds the migration possible, and compares the whole store. Returns whether it migrated.
   ///
   /// - Parameters:
-  ///   - versions: the versions to pass through, from the store's to the wanted one.
-  ///   - others: other versions of the model, through which renaming identifiers lead.
+  ///   - versions: the versions to pass through, from the store's version to the target.
+  ///   - others: other versions of the model, used to follow renaming identifiers.
   @discardableResult
   package func migrate(
     to model: ManagedObjectModel, versions: [ManagedObjectModel] = [], through others: [ManagedObjectModel] = [],
@@ -96,7 +96,7 @@ package final class MigratedStore {
     do {
       report = try ObjectStore.migrate(at: test.path, to: model, migration: options)
     } catch {
-      // Generated values need not be unique, nor have a single owner, where the source asks for neither.
+      // Generated values need not be unique, nor have a single owner, where the source does not require it.
       let isCrowded =
         path.count == 2 && MigrationOracle(from: source, to: model, through: others).hasCrowdedInverse(old)
       #expect(
@@ -118,7 +118,7 @@ package final class MigratedStore {
     return true
   }
 
-  /// Migrates with code of the test's own, which the oracle knows nothing of; the snapshot has to show what was there before.
+  /// Migrates with code of the test, which the oracle does not cover; the snapshot must show the state before.
   package func migrate(
     to model: ManagedObjectModel, options: MigrationOptions, _ what: String,
     _ location: SourceLocation = #_sourceLocation
@@ -135,14 +135,14 @@ package final class MigratedStore {
   private struct Expectation {
     var graph: ReferenceGraph
     var unordered: [Label: Set<String>] = [:]
-    /// Label before → with the later entity's name.
+    /// Label before → label with the later entity's name.
     var labels: [Label: Label]
-    /// Objects with new ids, by later label, each with the name that it had when it first moved: the entity of then with the
-    /// serial of then. What its entity was called afterwards was never a name of the object with that serial.
+    /// Objects with new ids, by later label, each with its name before the first move: the earlier entity with the
+    /// earlier serial. Later names of that entity never named the object with that serial.
     var moved: [Label: Label] = [:]
   }
 
-  /// nil where one of the steps cannot be done.
+  /// Returns nil if one of the steps is impossible.
   private static func expectation(
     _ old: ReferenceGraph, _ path: [ManagedObjectModel], through others: [ManagedObjectModel]
   ) throws -> Expectation? {
@@ -166,7 +166,7 @@ package final class MigratedStore {
     return result
   }
 
-  /// `Entity.property` of concrete entities with objects.
+  /// Returns `Entity.property` of concrete entities with objects.
   private static func refused(
     _ plan: MigrationPlan, _ path: [ManagedObjectModel], _ old: ReferenceGraph, through others: [ManagedObjectModel]
   ) -> Set<String> {
@@ -178,7 +178,7 @@ package final class MigratedStore {
       for entity in [refusal.entity] + path[1].subentities(of: refusal.entity) {
         guard let earlier = oracle.entities[entity], old.counts[earlier] ?? 0 > 0 else { continue }
         let top = refusal.property?.split(separator: ".").first.map { ".\($0)" } ?? ""
-        // It is told once, above, and some objects below may have values.
+        // The rejection is reported once, for the ancestor, and some objects of descendants may have values.
         if refusal.aspect == "optional", !wanted.contains(entity + top), wanted.contains(where: { $0.hasSuffix(top) }) {
           continue
         }
@@ -205,13 +205,13 @@ package final class MigratedStore {
           problems.append("\(name) leads nowhere: \(error)")
         }
       }
-      // Names from before lead to the same objects, unless something else has the name now.
+      // Earlier names lead to the same objects, unless another object has the name now.
       for (label, later) in expectation.labels where label != later && self.model.entity(named: label.entity) == nil {
         let id = try? tx.objectID(named: label.description)
         let name = try id.map { try tx.name(of: $0) }
         if name != ids[later]?.description { problems.append("\(label) leads to \(name ?? "nobody")") }
       }
-      // What has the name of one that is gone by now, because its entity was renamed to it, is called so.
+      // The name of a deleted object leads to the object that has it now, because its entity was renamed to it.
       let names = Set(expectation.labels.values)
       for label in old.objects.keys where expectation.labels[label] == nil && !names.contains(label) {
         if let id = try? tx.objectID(named: label.description) {
@@ -253,10 +253,10 @@ package final class MigratedStore {
     }
   }
 
-  /// New objects, changed ones, clones, and in the end none; the snapshots show what they showed.
+  /// Inserts, changes, clones and finally deletes objects; the snapshots stay unchanged.
   package func workOn(seed: UInt64, _ what: String, _ location: SourceLocation = #_sourceLocation) throws {
     let ids = try allObjects()
-    // Constraints and rules of the model may forbid any of these.
+    // Constraints and rules of the model may reject any of these.
     _ = try? load(GraphGenerator.generate(ModelView(model), seed: seed, size: 2))
     try touch(ids)
     try check("\(what), touched", location)
@@ -267,7 +267,7 @@ package final class MigratedStore {
     try compareSnapshots("\(what), deleted", location)
   }
 
-  /// Gives objects the values and members that they have, or others.
+  /// Sets values and members of objects to their current values, or to others.
   package func touch(_ ids: [ObjectID]) throws {
     let model = self.model
     for (index, id) in ids.enumerated() {
@@ -303,7 +303,7 @@ package final class MigratedStore {
 
   package func deleteEverything() throws {
     var left = try allObjects()
-    // All at once, or where a rule denies that, one by one.
+    // All objects at once, or one by one where a rule denies that.
     _ = try? store.delete(left)
     while !left.isEmpty {
       let count = left.count
@@ -313,7 +313,7 @@ package final class MigratedStore {
     }
   }
 
-  /// Deletes all snapshots; what they alone needed goes with them.
+  /// Deletes all snapshots, and checks that the preimages that only they need are deleted with them.
   package func deleteSnapshots(_ what: String, _ location: SourceLocation = #_sourceLocation) throws {
     let names = try store.snapshots().map(\.name)
     try store.deleteSnapshots(named: names)

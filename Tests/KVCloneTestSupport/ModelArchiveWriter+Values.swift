@@ -3,7 +3,7 @@ import KVCloneModel
 
 /// Values, predicates and expressions in archived models.
 extension ModelArchiveWriter {
-  /// A default value: numbers and flags stand in their object, everything else is one of its own.
+  /// Returns a default value: numbers and flags are stored in their object, all other values are separate objects.
   mutating func value(_ value: AttributeValue) -> TestValue {
     switch value {
     case .integer(let number): .integer(number)
@@ -58,7 +58,7 @@ extension ModelArchiveWriter {
 
   // MARK: Predicates
 
-  /// A predicate of comparisons and compounds of them.
+  /// Returns a predicate of comparisons and compounds of them.
   mutating func predicate(_ format: String) -> TestValue {
     guard let predicate = try? QueryPredicate(format: format) else { preconditionFailure("\(format) is no predicate") }
     return self.predicate(predicate)
@@ -156,7 +156,7 @@ extension ModelArchiveWriter {
       ])
   }
 
-  /// `now()`, `canonical:(name)`, `items.@count`, `items.price.@sum`.
+  /// Returns the expression of `now()`, `canonical:(name)`, `items.@count` or `items.price.@sum`.
   mutating func derivation(_ given: String) -> TestValue {
     let utilities = object(
       "NSConstantValueExpression",

@@ -1,15 +1,15 @@
 import Foundation
 package import KVCloneModel
 
-/// Writes models as Core Data archives them: what Xcode compiles a model to, and what Core Data keeps in a store.
+/// Writes models in Core Data's archive format, which Xcode compiles models to and Core Data keeps in a store.
 ///
-/// Written from what real archives have, without the library's reader.
+/// Written after the contents of real archives, without the library's reader.
 package struct ModelArchiveWriter {
-  /// How an archive differs from others.
+  /// The variations of archives.
   package struct Options: Sendable {
-    /// Whether entities have a proxy for each inherited property, as before iOS 10; else they have the property itself.
+    /// Whether entities have a proxy for each inherited property, as before iOS 10; otherwise the property itself.
     package var usesProxies = false
-    /// Whether dictionaries are of the class that Core Data's own caches have.
+    /// Whether dictionaries have the class that Core Data uses in its caches.
     package var usesKnownKeys = false
     package var isXML = false
 
@@ -26,10 +26,10 @@ package struct ModelArchiveWriter {
   private var classes: [String: Int] = [:]
   private var texts: [String: Int] = [:]
   private var entities: [String: Int] = [:]
-  /// By `Entity.property`: the property where it is declared.
+  /// The property by `Entity.property`, where it is declared.
   private var properties: [String: Int] = [:]
 
-  /// The archive of a model.
+  /// Returns the archive of a model.
   package static func bytes(_ model: ManagedObjectModel, _ options: Options = Options()) -> [UInt8] {
     var writer = ModelArchiveWriter(options: options, model: model)
     let root = writer.root()
@@ -40,7 +40,7 @@ package struct ModelArchiveWriter {
     return options.isXML ? PropertyListWriter.xml(list) : PropertyListWriter.bytes(list)
   }
 
-  /// The bytes of a `VersionInfo.plist`, whose hashes are made up.
+  /// Returns the bytes of a `VersionInfo.plist` with arbitrary hashes.
   package static func versionInfo(_ models: [ManagedObjectModel], current: String?, isXML: Bool = false) -> [UInt8] {
     var members: [(String, TestValue)] = []
     if let current { members.append(("NSManagedObjectModel_CurrentVersionName", .string(current))) }
@@ -180,7 +180,7 @@ package struct ModelArchiveWriter {
     object("NSEntityDescription", fields, at: entities[entity.name])
   }
 
-  /// What an entity has of a property of an entity above.
+  /// Returns an entity's form of a property that is inherited from an ancestor.
   private mutating func inherited(_ place: Int, of entity: String) -> TestValue {
     guard options.usesProxies else { return .reference(place) }
     return object(

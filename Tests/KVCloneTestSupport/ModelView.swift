@@ -1,15 +1,15 @@
 public import KVCloneModel
 
-/// A model as the reference code asks it: every concrete entity with all its properties, looked up by name.
+/// A model in the form that the reference code uses: every concrete entity with all its properties, by name.
 ///
-/// Nothing here is shared with the store's own compiled form; a mistake in one shows against the other.
+/// It shares no code with the store's compiled model, so that comparing both reveals mistakes in either.
 public final class ModelView: Sendable {
   /// Entities by name, abstract ones too.
   public let entities: [String: EntityView]
   /// Entity names in the model's order.
   public let entityNames: [String]
 
-  /// Reads everything out of `model` once.
+  /// Reads the whole of `model` once.
   public init(_ model: ManagedObjectModel) {
     let byName = Dictionary(model.entities.map { ($0.name, $0) }) { first, _ in first }
     var views: [String: EntityView] = [:]
@@ -33,22 +33,22 @@ public final class ModelView: Sendable {
     entityNames = model.entities.map(\.name)
   }
 
-  /// The relationship `name` of `entity`, inherited or its own.
+  /// Returns the relationship `name` of `entity`, inherited or its own.
   public func relationship(_ name: String, of entity: String) -> RelationshipView? {
     entities[entity]?.relationships.first { $0.name == name }
   }
 
-  /// Whether objects of `entity` are also objects of `ancestor`.
+  /// Returns whether objects of `entity` are also objects of `ancestor`.
   public func isKind(_ entity: String, of ancestor: String) -> Bool {
     entities[entity]?.lineage.contains(ancestor) ?? false
   }
 
-  /// Entities that have objects of their own and are `entity` or below it.
+  /// Returns the concrete entities among `entity` and its descendants.
   public func concreteEntities(of entity: String) -> [EntityView] {
     entityNames.compactMap { entities[$0] }.filter { !$0.isAbstract && $0.lineage.contains(entity) }
   }
 
-  /// The inverse as each entity below the named inverse entity has it; empty unless the two sides name each other.
+  /// Returns the inverse in each descendant of the named inverse entity; empty unless both sides name each other.
   private static func inverses(
     of relationship: RelationshipDescription, in lineage: [String], model: ManagedObjectModel,
     _ byName: [String: EntityDescription]
@@ -78,7 +78,7 @@ public final class ModelView: Sendable {
 public struct EntityView: Sendable {
   /// The entity's name.
   public let name: String
-  /// Whether it has no objects of its own.
+  /// Whether the entity is abstract.
   public let isAbstract: Bool
   /// The entity, its parent, and so on up to the root entity.
   public let lineage: [String]
@@ -89,13 +89,13 @@ public struct EntityView: Sendable {
   /// All uniqueness constraints, with the entity that declares each.
   public let constraints: [Constraint]
 
-  /// The entity that numbers this one's objects.
+  /// The root entity, which numbers this entity's objects.
   public var root: String { lineage[lineage.count - 1] }
 
-  /// The attribute `name`, nil if there is none.
+  /// Returns the attribute `name`, or nil.
   public func attribute(_ name: String) -> AttributeDescription? { attributes.first { $0.name == name } }
 
-  /// Attributes that an object keeps and that nobody computes.
+  /// Stored attributes that are not derived.
   public var storedAttributes: [AttributeDescription] { attributes.filter { !$0.isTransient && !$0.isDerived } }
 }
 
@@ -107,11 +107,11 @@ public struct Constraint: Hashable, Sendable {
   public let properties: [String]
 }
 
-/// One relationship as one entity has it.
+/// One relationship, seen from one entity.
 public struct RelationshipView: Sendable {
   /// The relationship's description, its userInfo merged along the inheritance.
   public let description: RelationshipDescription
-  /// The entity that was asked.
+  /// The entity that owns the relationship in this view.
   public let owner: String
   /// The inverse by the target's concrete entity.
   fileprivate let inverses: [String: RelationshipDescription]
@@ -135,19 +135,20 @@ public struct RelationshipView: Sendable {
   /// Whether some target has an inverse to it.
   public var hasInverse: Bool { !inverses.isEmpty }
 
-  /// The inverse at a target of `entity`; nil where links have one side only.
+  /// Returns the inverse at a target of `entity`, or nil for a one-sided relationship.
   public func inverse(at entity: String) -> RelationshipDescription? { inverses[entity] }
 
-  /// The largest number of targets, nil for any number.
+  /// The largest number of targets, or nil if unlimited.
   public var limit: Int? {
     if !isToMany { return 1 }
     return description.maxCount > 0 ? description.maxCount : nil
   }
 
-  /// Whether `count` targets satisfy the lower bound.
+  /// Returns whether `count` targets satisfy the lower bound.
   ///
-  /// An optional relationship may be empty whatever its minCount. A required to-many relationship without a minCount
-  /// may be empty too: CareKit's model declares `previous` and `next` so, and a first version has no previous one.
+  /// An optional relationship may be empty regardless of its minCount. A required to-many relationship without a
+  /// minCount may be empty too: CareKit's model declares `previous` and `next` so, and a first version has no previous
+  /// one.
   public func isSatisfied(by count: Int) -> Bool {
     if count == 0 && description.isOptional { return true }
     if !isToMany { return count >= 1 || description.isOptional }

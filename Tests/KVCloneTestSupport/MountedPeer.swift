@@ -1,10 +1,10 @@
 import Foundation
 
-/// `KVClonePeer` on file systems that a test mounts, in a mount namespace of its own.
+/// Runs `KVClonePeer` on file systems that a test mounts, in a separate mount namespace.
 package enum MountedPeer {
   package static let canMount = (try? run("mount -t tmpfs none /mnt && echo yes", "/mnt")) == ["yes"]
 
-  /// Runs a shell script. `$1` is the peer, `$2` an empty directory. Returns the lines it prints.
+  /// Runs a shell script and returns the lines it prints. `$1` is the peer, `$2` an empty directory.
   package static func script(_ text: String) throws -> [String] {
     let root = try temporaryDirectory()
     defer { try? FileManager.default.removeItem(atPath: root) }

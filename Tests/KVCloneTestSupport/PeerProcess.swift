@@ -1,7 +1,7 @@
 package import Foundation
 import Testing
 
-/// A second process, of the executable `KVClonePeer` that is built beside the tests: it is told lines, and tells lines.
+/// A second process that runs the executable `KVClonePeer`, built beside the tests, and communicates by lines.
 package final class PeerProcess {
   package let process = Process()
   private let input = Pipe()
@@ -22,7 +22,7 @@ package final class PeerProcess {
     try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
   }
 
-  /// Waits for the next line; nil at the end.
+  /// Waits for the next line; returns nil at the end of the output.
   package func hear() -> String? {
     while true {
       if let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
@@ -36,7 +36,7 @@ package final class PeerProcess {
     }
   }
 
-  /// Tells the process that nothing more comes, and waits for its end.
+  /// Closes the process's input, and waits for its end.
   package func finish() throws -> Int32 {
     try input.fileHandleForWriting.close()
     process.waitUntilExit()

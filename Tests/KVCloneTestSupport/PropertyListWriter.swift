@@ -1,6 +1,6 @@
 import Foundation
 
-/// A value of a property list, for the tests to write.
+/// A value of a property list that tests write.
 package indirect enum TestValue: Sendable {
   case null
   case boolean(Bool)
@@ -13,13 +13,13 @@ package indirect enum TestValue: Sendable {
   case dictionary([(String, TestValue)])
 }
 
-/// Writes binary property lists as Apple documents them; of equal values, it shares references.
+/// Writes binary property lists by Apple's documentation; equal values are written once.
 package struct PropertyListWriter {
   private var objects: [[UInt8]] = []
   private var references: [Int: Int] = [:]
   private var texts: [String: Int] = [:]
 
-  /// The binary form.
+  /// Returns the binary form.
   package static func bytes(_ value: TestValue) -> [UInt8] {
     var writer = PropertyListWriter()
     let top = writer.add(value)
@@ -73,7 +73,7 @@ package struct PropertyListWriter {
 }
 
 extension PropertyListWriter {
-  /// The form in XML, as `plutil` writes it.
+  /// Returns the XML form, as `plutil` writes it.
   package static func xml(_ value: TestValue) -> [UInt8] {
     var text = #"<?xml version="1.0" encoding="UTF-8"?>"# + "\n"
     text += #"<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">"#

@@ -1,6 +1,6 @@
 import Foundation
 
-/// How often and with which seeds property tests run.
+/// The number and the seeds of the runs of property tests.
 package enum PropertySeeds {
   private static let givenSeeds = (ProcessInfo.processInfo.environment["KVCLONE_SEEDS"] ?? "")
     .split(separator: ",").compactMap { UInt64($0) }

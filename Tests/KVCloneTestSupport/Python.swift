@@ -1,11 +1,11 @@
 import Foundation
 
-/// The interpreter, where there is one.
+/// The Python interpreter, if one is installed.
 package enum Python {
-  /// Whether it has SQLite.
+  /// Whether the interpreter has the SQLite module.
   package static let hasSQLite = (try? run(["-c", "import sqlite3"])) == 0
 
-  /// Runs it, and answers its exit code.
+  /// Runs the interpreter, and returns its exit code.
   package static func run(_ arguments: [String]) throws -> Int32 {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

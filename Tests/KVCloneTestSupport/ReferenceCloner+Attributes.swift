@@ -1,7 +1,7 @@
 import KVCloneModel
 
 extension ReferenceCloner {
-  /// A clone's value: known, or known by name.
+  /// The value of a clone: known or symbolic.
   private indirect enum Value: Hashable {
     case known(AttributeValue)
     case symbolic(SymbolicValue)
@@ -19,7 +19,7 @@ extension ReferenceCloner {
     let path: String
   }
 
-  /// What one clone has for one constraint.
+  /// The values of one clone for one constraint.
   private struct Key: Hashable {
     let constraint: Constraint
     let values: [Value]
@@ -29,7 +29,7 @@ extension ReferenceCloner {
   mutating func makeAttributes() {
     var values: [Label: [String: Value]] = [:]
     for (copy, clones) in result.copies.enumerated() {
-      // Discovery order: a parent's clone has its values before they are followed.
+      // Discovery order: a parent's clone has its values before other clones follow them.
       for source in result.sources {
         guard let clone = clones[source], let entity = model.entities[source.entity] else { continue }
         for attribute in entity.attributes where !attribute.isTransient {
@@ -84,7 +84,7 @@ extension ReferenceCloner {
         return nil
       }
     }
-    // R21. A composite that is nil has no elements that rules could apply to.
+    // R21. A composite that is nil has no elements to apply rules to.
     if attribute.type == .composite, case .composite(let elements)? = original {
       var copied: [String: Value] = [:]
       for element in attribute.elements {
@@ -98,7 +98,7 @@ extension ReferenceCloner {
     return original.map { .known($0) }
   }
 
-  /// The default value, else nil.
+  /// Returns the default value, or nil.
   private mutating func blank(_ attribute: AttributeDescription, _ place: Place, otherwise kind: String) -> Value? {
     if let value = attribute.defaultValue { return .known(value) }
     if !attribute.isOptional { fail(kind, place) }
@@ -110,7 +110,7 @@ extension ReferenceCloner {
     if !errors.contains(error) { errors.append(error) }
   }
 
-  /// R24: against the store and against each other; nil never conflicts.
+  /// R24: against the store and within the clones; nil never conflicts.
   private mutating func checkUniqueness(_ values: [Label: [String: Value]]) {
     var seen: Set<Key> = []
     for object in graph.objects.values {
@@ -154,7 +154,7 @@ extension ReferenceCloner {
     }
   }
 
-  /// Writes what is known into the graph and the rest into the symbols.
+  /// Writes known values into the graph and the others into the symbols.
   private mutating func store(_ value: Value, of clone: Label, _ name: String) {
     var symbols: [String: SymbolicValue] = [:]
     result.after.objects[clone]?.attributes[name] = Self.split(value, name, &symbols)

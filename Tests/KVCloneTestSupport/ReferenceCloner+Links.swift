@@ -1,7 +1,7 @@
 import KVCloneModel
 
 extension ReferenceCloner {
-  /// The one answer that an edge and its inverse get.
+  /// The common rule of an edge and its inverse.
   private enum Answer {
     case followed
     case excluded
@@ -46,7 +46,7 @@ extension ReferenceCloner {
     return relationship.isOrdered ? stored : stored.sorted(by: Label.byAge)
   }
 
-  /// What one edge says, asked from its owner: the hook (R30), where the rules do not leave the edge out.
+  /// Returns the rule of one edge, seen from its owner: the hook (R30), unless the rules skip the edge.
   private func rule(
     _ relationship: RelationshipView, from owner: Label, to target: Label
   ) -> ReferenceCloneOptions.EdgeRule {
@@ -55,7 +55,7 @@ extension ReferenceCloner {
     return willClone(owner, relationship.name, target, given)
   }
 
-  /// What the rules say of one edge, asked from its owner: per call, then `exclude`, then `clone`, then R6 and R7.
+  /// Returns the model's rule of one edge, seen from its owner: per call, then `exclude`, then `clone`, then R6 and R7.
   private func modelRule(
     _ relationship: RelationshipView, from owner: Label, to target: Label
   ) -> ReferenceCloneOptions.EdgeRule {
@@ -77,7 +77,7 @@ extension ReferenceCloner {
     return relationship.inverse(at: target.entity)?.isToMany == true ? .reference : .follow
   }
 
-  /// The stronger answer of an edge and its inverse; only relationships of sources are asked.
+  /// Returns the stronger rule of an edge and its inverse; only relationships of sources are considered.
   private func answer(_ relationship: RelationshipView, from source: Label, to target: Label) -> Answer {
     var rules = [rule(relationship, from: source, to: target)]
     if result.depths[target] != nil, let inverse = relationship.inverse(at: target.entity),
@@ -110,7 +110,8 @@ extension ReferenceCloner {
             gains[Side(owner: target, relationship: inverse.name), default: []].insert(source)
           }
         }
-        // R14: only what the exclusions took away; what was unmet at the source already is none of the clone's doing.
+        // R14: only links that exclusions removed; requirements that the source did not meet are not errors of the
+        // clone.
         if made < targets.count && !relationship.isSatisfied(by: made) {
           errors.append(
             ReferenceCloneError(
@@ -121,13 +122,14 @@ extension ReferenceCloner {
     for (side, sources) in gains { gain(side, sources) }
   }
 
-  /// R12, R13: an object outside the clones gains the clones of `sources`, copy after copy, in its own list's order.
+  /// R12, R13: an object outside the clones gains the clones of `sources`, copy after copy, in the order of its own
+  /// list.
   private mutating func gain(_ side: Side, _ sources: Set<Label>) {
     guard let relationship = model.relationship(side.relationship, of: side.owner.entity) else { return }
     let stored = targets(of: side.owner, relationship)
     let entity = side.owner.entity
     guard relationship.isToMany else {
-      // The one place is taken: by the source itself, since a link has two sides.
+      // The only place is occupied by the source itself, because a link has two sides.
       errors.append(
         ReferenceCloneError("inverseTaken", entity: entity, property: side.relationship, object: side.owner))
       return

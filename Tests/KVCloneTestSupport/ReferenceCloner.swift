@@ -1,18 +1,18 @@
 public import KVCloneModel
 
-/// What a caller asks of a reference clone.
+/// The options of a reference clone.
 public struct ReferenceCloneOptions: Sendable {
-  /// What happens to an edge.
+  /// The treatment of an edge.
   public enum EdgeRule: Sendable {
     /// The target is cloned too.
     case follow
     /// The target is shared.
     case reference
-    /// The link is not made.
+    /// The link is not created.
     case skip
   }
 
-  /// Where a stopped link leads whose target is cloned by another path.
+  /// The target of a stopped link, if another path clones that target.
   public enum References: Sendable {
     /// To the target's clone (R9).
     case remap
@@ -26,13 +26,13 @@ public struct ReferenceCloneOptions: Sendable {
   public var passingExclusionList = false
   /// Overrides by `Entity.relationship` (R7).
   public var rules: [String: EdgeRule] = [:]
-  /// The hook (R30): asked about an edge that the rules do not skip, with what they say: owner, relationship, target.
+  /// The hook (R30), called for edges that the rules do not skip: owner, relationship, target and the rule.
   public var willClone: (@Sendable (Label, String, Label, EdgeRule) -> EdgeRule)?
   /// R9 or R10.
   public var references: References = .remap
-  /// How many clones of the same plan (R32).
+  /// The number of copies of the same plan (R32).
   public var count = 1
-  /// The largest number of clones that may be made, all copies together.
+  /// The largest number of clones, over all copies.
   public var maxObjects: Int?
   /// The largest distance from a root, which is at 0.
   public var maxDepth: Int?
@@ -43,18 +43,18 @@ public struct ReferenceCloneOptions: Sendable {
   public init() {}
 }
 
-/// One reason why a clone cannot be made.
+/// One reason that prevents a clone.
 public struct ReferenceCloneError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The typed error's case, such as `uniquenessConflict`.
   public var kind: String
-  /// The entity, where there is one to name.
+  /// The entity, if known.
   public var entity: String?
   /// The attribute or relationship; a constraint's attributes joined by commas; `composite.element` for an element.
   public var property: String?
   /// The source, or the outside object that would change.
   public var object: Label?
 
-  /// Makes an error.
+  /// Creates an error.
   public init(_ kind: String, entity: String? = nil, property: String? = nil, object: Label? = nil) {
     self.kind = kind
     self.entity = entity
@@ -69,29 +69,29 @@ public struct ReferenceCloneError: Error, Hashable, Sendable, CustomStringConver
   }
 }
 
-/// Everything that a plan finds wrong.
+/// All errors of a plan.
 public struct ReferenceCloneFailure: Error, Hashable, Sendable {
-  /// All errors, in no particular order; a store may stop at any one of them.
+  /// All errors, in no particular order; a store may stop at any of them.
   public var errors: [ReferenceCloneError]
   /// Their kinds.
   public var kinds: Set<String> { Set(errors.map(\.kind)) }
 }
 
-/// A value that the reference cloner knows only by name.
+/// A symbolic value of the reference cloner.
 public enum SymbolicValue: Hashable, Sendable {
   /// The UUID rebuilt for this clone's attribute (`composite.element` for an element).
   case fresh(Label, String)
-  /// The operation's one `now`.
+  /// The single `now` of the operation.
   case now
   /// A derived attribute's value, which the reference does not compute.
   case computed
 }
 
-/// What a reference clone made.
+/// The result of a reference clone.
 public struct ReferenceClone: Sendable {
   /// The graph before.
   public var before: ReferenceGraph
-  /// The graph after, clones included; values that are only known by name are absent from it.
+  /// The graph after, clones included, without symbolic values.
   public var after: ReferenceGraph
   /// The clone set in discovery order (R3).
   public var sources: [Label] = []
@@ -105,16 +105,16 @@ public struct ReferenceClone: Sendable {
   public var roots: [[Label]] = []
   /// Objects outside the clones that the operation changes (R13).
   public var affectedObjectIDs: Set<Label> = []
-  /// Values known by name, by clone and attribute (or `composite.element`).
+  /// Symbolic values, by clone and attribute (or `composite.element`).
   public var symbols: [Label: [String: SymbolicValue]] = [:]
 
   /// All clones.
   public var clones: Set<Label> { Set(copies.flatMap(\.values)) }
 }
 
-/// Deep clone over dictionaries, straight from the rules, without any cleverness: the second opinion in tests.
+/// Deep clone over dictionaries, a direct implementation of the rules: the oracle of tests.
 ///
-/// It knows rules R2 to R18, R21 to R24, R28, R30 as far as edges go, and R32; blobs are plain values here (R25).
+/// It implements rules R2 to R18, R21 to R24, R28, R30 for edges, and R32; blobs are plain values here (R25).
 public struct ReferenceCloner {
   let model: ModelView
   let graph: ReferenceGraph
@@ -123,7 +123,7 @@ public struct ReferenceCloner {
   var errors: [ReferenceCloneError] = []
   var result: ReferenceClone
 
-  /// Clones `roots` and everything that the rules reach from them.
+  /// Clones `roots` and all objects that the rules reach from them.
   ///
   /// - Throws: ``ReferenceCloneFailure`` with every error of the plan.
   public static func clone(
@@ -138,7 +138,7 @@ public struct ReferenceCloner {
     self.model = model
     self.graph = graph
     self.options = options
-    // One identity map: a root that is named twice is one source (R2, R32).
+    // One identity map: a root that is given twice is one source (R2, R32).
     self.roots = roots.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     result = ReferenceClone(before: graph, after: graph)
   }
@@ -190,8 +190,8 @@ public struct ReferenceCloner {
     }
   }
 
-  /// Clones are named as a store that appends them in the order of their sources would: any other naming is as good,
-  /// and a comparison does not rely on it.
+  /// Names clones as a store does that appends them in the order of their sources. Comparisons do not depend on the
+  /// names.
   private mutating func nameClones() {
     func root(_ label: Label) -> String { model.entities[label.entity]?.root ?? label.entity }
     var next: [String: Int] = [:]

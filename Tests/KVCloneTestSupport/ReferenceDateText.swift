@@ -1,9 +1,9 @@
-/// Dates as NDJSON writes them, by string arithmetic: exact, whatever Foundation's formatters round.
+/// Dates in NDJSON, converted by string arithmetic: exact, independently of the rounding of Foundation's formatters.
 enum ReferenceDateText {
   /// Days from 0001-01-01 of the proleptic Gregorian calendar to 2001-01-01.
   private static let daysBefore2001 = 730_485
 
-  /// RFC 3339 in UTC with the fewest fractional digits that read back equal; nil where no calendar text does.
+  /// Returns RFC 3339 in UTC with the fewest fractional digits that read back equal, or nil beyond the calendar.
   static func text(secondsSince2001 seconds: Double) -> String? {
     guard seconds.isFinite, seconds.magnitude < 4e11, !(seconds == 0 && seconds.sign == .minus) else { return nil }
     let whole = seconds.rounded(.down)
@@ -19,7 +19,7 @@ enum ReferenceDateText {
     return secondsSince2001(text) == seconds ? text : nil
   }
 
-  /// Seconds since 2001-01-01 00:00 UTC, correctly rounded; nil for text that is not RFC 3339.
+  /// Returns seconds since 2001-01-01 00:00 UTC, correctly rounded, or nil for text that is not RFC 3339.
   static func secondsSince2001(_ text: String) -> Double? {
     var rest = Substring(text)
     func number(_ count: Int, then separators: String) -> Int? {
@@ -57,13 +57,13 @@ enum ReferenceDateText {
     return decimal(days * 86400 + hour * 3600 + minute * 60 + second - offset, String(fraction))
   }
 
-  /// `whole` plus the decimal fraction `digits`, rounded once.
+  /// Returns `whole` plus the decimal fraction `digits`, rounded once.
   private static func decimal(_ whole: Int, _ digits: String) -> Double? {
     guard digits.contains(where: { $0 != "0" }) else { return Double(whole) }
     return whole >= 0 ? Double("\(whole).\(digits)") : Double("-\(-(whole + 1)).\(complement(digits))")
   }
 
-  /// The digits of 1 minus the fraction that `digits` stand for, trailing zeros left out.
+  /// Returns the digits of 1 minus the fraction `digits`, without trailing zeros.
   private static func complement(_ digits: String) -> String {
     var result = digits.utf8.map { Int($0) - 48 }
     while result.last == 0 { result.removeLast() }
@@ -73,7 +73,7 @@ enum ReferenceDateText {
     return result.map(String.init).joined()
   }
 
-  /// The fractional digits of the distance from the second below; nil where there are too many of them.
+  /// Returns the fractional digits of the distance from the second below, or nil if there are too many.
   private static func fractionDigits(_ seconds: Double) -> String? {
     guard seconds != seconds.rounded(.down) else { return "" }
     let shortest = "\(seconds.magnitude)"
@@ -87,7 +87,7 @@ enum ReferenceDateText {
     return String(repeating: "0", count: max(0, width - text.count)) + text
   }
 
-  /// Days from 0001-01-01, which is 0.
+  /// Returns the days from 0001-01-01, which is 0.
   private static func daysSince0001(_ year: Int, _ month: Int, _ day: Int) -> Int {
     let before = year - 1
     let centuries = Int((Double(before) / 100).rounded(.down))

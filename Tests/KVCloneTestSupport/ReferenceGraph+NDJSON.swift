@@ -2,7 +2,7 @@ import Foundation
 import KVCloneModel
 
 extension ReferenceGraph {
-  /// What an attribute that a line does not name stands for.
+  /// The meaning of an attribute that is missing in a line.
   public enum AbsentAttribute: Sendable {
     /// Nil, as in a dump.
     case isNil
@@ -12,13 +12,13 @@ extension ReferenceGraph {
 
   /// Reads the NDJSON text of a dump or a load.
   ///
-  /// Derived attributes are kept as they stand in the text, so that a comparison may look at them. Where a line names
-  /// only one side of a relationship, the other side is filled in.
+  /// Derived attributes keep the values of the text, so that comparisons can use them. If a line names only one side of
+  /// a relationship, the other side is filled in.
   ///
   /// - Parameters:
   ///   - text: The whole file; a header line is skipped.
   ///   - model: The model of the objects.
-  ///   - absent: What an attribute without a value stands for.
+  ///   - absent: The meaning of a missing attribute.
   ///   - files: The directory that `{"file":…}` values are relative to.
   /// - Throws: ``ReferenceFormatError`` with the line's number.
   public init(
@@ -95,7 +95,7 @@ extension ReferenceGraph {
   }
 
   private mutating func completeInverses(in order: [Label], model: ModelView) throws {
-    // Sets beside the lists: a list of many thousand members must not be searched for each of them.
+    // Sets beside the lists, because searching a list of many thousand members for each of them is slow.
     var known: [Label: [String: Set<Label>]] = [:]
     for object in objects.values { known[object.label] = object.relationships.mapValues { Set($0) } }
     for owner in order {
@@ -111,7 +111,7 @@ extension ReferenceGraph {
     }
   }
 
-  /// The graph as NDJSON for a load, objects in the order of `lines` (default: the order of a dump).
+  /// Returns the graph as NDJSON for a load, objects in the order of `lines` (default: the order of a dump).
   ///
   /// An attribute that is nil although the model has a default value for it is written as null.
   public func ndjson(model: ModelView, header: String? = nil, lines: [Label]? = nil) throws -> String {
@@ -145,6 +145,7 @@ extension ReferenceGraph {
 }
 
 extension AttributeDescription {
-  /// Whether an absent value would be loaded as anything but nil: its own default, or an element's of a composite.
+  /// Whether a missing value would be loaded as anything but nil: its own default, or that of an element of a
+  /// composite.
   fileprivate var hasDefault: Bool { defaultValue != nil || elements.contains { $0.hasDefault } }
 }

@@ -2,7 +2,7 @@ import Foundation
 import KVCloneModel
 
 extension ReferenceGraph {
-  /// Every rule of the model that the graph breaks, as readable lines; empty for a valid graph.
+  /// Returns every violation of the model's rules as a readable line; empty for a valid graph.
   public func validate(_ model: ModelView) -> [String] {
     var problems: [String] = []
     for label in labels {
@@ -63,7 +63,7 @@ extension ReferenceGraph {
     return problems
   }
 
-  /// Objects of one root entity share one sequence of serials.
+  /// Checks that objects of one root entity share one sequence of serials.
   private func serialProblems(_ model: ModelView) -> [String] {
     var seen: [Label: Label] = [:]
     var problems: [String] = []
@@ -93,14 +93,14 @@ extension ReferenceGraph {
   }
 }
 
-/// What one object has for one constraint.
+/// The values of one object for one constraint.
 struct UniqueKey: Hashable {
   /// An attribute's value or a to-one relationship's target.
   enum Part: Hashable {
     case value(AttributeValue)
     case target(Label)
 
-    /// Nil where the object has neither: nil never conflicts.
+    /// Returns nil if a part is nil, because nil never conflicts.
     init?(_ name: String, of object: ReferenceObject) {
       if let value = object.attributes[name] {
         self = .value(value)
@@ -117,8 +117,7 @@ struct UniqueKey: Hashable {
 }
 
 extension Constraint {
-  /// Whether every part is stored as given, an attribute or a to-one relationship; what the store computes is not known
-  /// here.
+  /// Returns whether every part is a stored attribute or a to-one relationship; derived values are unknown here.
   func isChecked(in entity: EntityView) -> Bool {
     properties.allSatisfy { name in
       entity.storedAttributes.contains { $0.name == name }
@@ -129,7 +128,7 @@ extension Constraint {
 
 /// The model's rules for a single value.
 enum ValueRules {
-  /// What is wrong with `value`, nil if nothing is.
+  /// Returns the violation of `value`, or nil.
   static func problem(_ value: AttributeValue?, for attribute: AttributeDescription) -> String? {
     guard let value else { return attribute.isOptional ? nil : "a required value is missing" }
     guard hasType(value, of: attribute) else { return "the value's type is not \(attribute.type)" }
@@ -156,7 +155,8 @@ enum ValueRules {
     }
   }
 
-  /// Below, at or above a bound; nil where the two cannot be compared. Bounds of text bound its length.
+  /// Returns whether a value is below, at or above a bound, or nil if both are not comparable. Bounds of strings limit
+  /// their length.
   private static func order(_ value: AttributeValue, _ bound: AttributeValue) -> Int? {
     func compare<Value: Comparable>(_ left: Value, _ right: Value) -> Int { left < right ? -1 : left > right ? 1 : 0 }
     switch (value, bound) {
@@ -170,7 +170,7 @@ enum ValueRules {
     }
   }
 
-  /// Whether the whole of `text` matches, as a predicate's MATCHES does.
+  /// Returns whether `pattern` matches the whole of `text`, like MATCHES in a predicate.
   static func matches(_ text: String, _ pattern: String) -> Bool {
     guard let expression = try? NSRegularExpression(pattern: "^(?:\(pattern))$") else { return false }
     return expression.firstMatch(in: text, range: NSRange(location: 0, length: text.utf16.count)) != nil

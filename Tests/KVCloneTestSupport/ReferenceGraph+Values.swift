@@ -2,7 +2,7 @@ import Foundation
 import KVCloneModel
 
 extension ReferenceJSON {
-  /// The JSON form of `value`, as the command line's contract has it.
+  /// Creates the JSON form of `value`, as in the command line's contract.
   init(_ value: AttributeValue) throws {
     switch value {
     case .integer(let number): self = .number(String(number))
@@ -26,16 +26,16 @@ extension ReferenceJSON {
     }
   }
 
-  /// A JSON number, or the word for one that JSON has not.
+  /// Returns a JSON number, or the word for a number that JSON cannot represent.
   private static func number(_ value: Double, _ text: String) -> ReferenceJSON {
     if value.isNaN { return .string("NaN") }
     if value.isInfinite { return .string(value < 0 ? "-Infinity" : "Infinity") }
     return .number(text)
   }
 
-  /// The value for an attribute; nil for null.
+  /// Returns the value for an attribute, or nil for null.
   ///
-  /// - Parameter files: The directory that `{"file":…}` is relative to; without one such a value is an error.
+  /// - Parameter files: The directory that `{"file":…}` is relative to; without one such values are errors.
   func value(for attribute: AttributeDescription, files: String?) throws -> AttributeValue? {
     if case .null = self { return nil }
     let wrong = ReferenceFormatError("the value of \(attribute.name) does not fit \(attribute.type)")

@@ -1,22 +1,22 @@
 public import KVCloneModel
 
-/// Names one object of a reference graph, as NDJSON does: the concrete entity and a serial.
+/// The name of one object of a reference graph, as in NDJSON: the concrete entity and a serial.
 ///
-/// In the dump of a store the serial is the store's own. In a graph made by hand it is any number, but no two objects
-/// of one root entity share it, so that "ascending id" (R3) has one meaning.
+/// In the dump of a store the serial is the store's own. In a handwritten graph it is any number that is unique within
+/// a root entity, so that "ascending id" (R3) has one meaning.
 public struct Label: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The concrete entity.
   public var entity: String
   /// The number of the object.
   public var serial: Int
 
-  /// Makes the label `entity/serial`.
+  /// Creates the label `entity/serial`.
   public init(_ entity: String, _ serial: Int) {
     self.entity = entity
     self.serial = serial
   }
 
-  /// Reads `Note/12`; nil for anything else.
+  /// Parses `Note/12`; returns nil for any other text.
   public init?(_ text: String) {
     guard let slash = text.lastIndex(of: "/"), slash != text.startIndex,
       let serial = Int(text[text.index(after: slash)...]), serial >= 0
@@ -27,12 +27,12 @@ public struct Label: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// `Note/12`.
   public var description: String { "\(entity)/\(serial)" }
 
-  /// By entity name, then by serial: the order of a dump.
+  /// Compares by entity name, then by serial: the order of a dump.
   public static func < (left: Label, right: Label) -> Bool {
     (left.entity, left.serial) < (right.entity, right.serial)
   }
 
-  /// By serial, then by entity name: the order of ids among objects of one root entity.
+  /// Compares by serial, then by entity name: the order of ids among objects of one root entity.
   static func byAge(_ left: Label, _ right: Label) -> Bool {
     (left.serial, left.entity) < (right.serial, right.entity)
   }
@@ -50,14 +50,14 @@ extension Label: ExpressibleByStringLiteral {
 
 /// One object of a reference graph: plain dictionaries.
 public struct ReferenceObject: Hashable, Sendable {
-  /// The object's own name.
+  /// The object's label.
   public var label: Label
-  /// Stored attributes by name; one that is nil is absent.
+  /// Stored attributes by name, without those that are nil.
   public var attributes: [String: AttributeValue]
   /// Targets by relationship, none of them empty; a to-one relationship has one target.
   public var relationships: [String: [Label]]
 
-  /// Makes an object.
+  /// Creates an object.
   public init(
     _ label: Label, _ attributes: [String: AttributeValue] = [:], _ relationships: [String: [Label]] = [:]
   ) {
@@ -66,30 +66,30 @@ public struct ReferenceObject: Hashable, Sendable {
     self.relationships = relationships.filter { !$0.value.isEmpty }
   }
 
-  /// The targets of `relationship`, empty if there are none.
+  /// Returns the targets of `relationship`, or an empty list.
   public func targets(_ relationship: String) -> [Label] { relationships[relationship] ?? [] }
 }
 
-/// A whole object graph in dictionaries: slow and obvious, to check fast and clever code against.
+/// A whole object graph in dictionaries: simple and slow, the oracle for optimized code.
 public struct ReferenceGraph: Hashable, Sendable {
   /// Every object by its label.
   public var objects: [Label: ReferenceObject] = [:]
 
-  /// Makes an empty graph.
+  /// Creates an empty graph.
   public init() {}
 
-  /// Makes a graph of `objects`; of two objects with one label the last one counts.
+  /// Creates a graph of `objects`; the last of several objects with one label counts.
   public init(_ objects: [ReferenceObject]) {
     for object in objects { self.objects[object.label] = object }
   }
 
-  /// The object named `label`, nil if there is none.
+  /// Returns the object with this label, or nil.
   public subscript(label: Label) -> ReferenceObject? { objects[label] }
 
   /// All labels in the order of a dump.
   public var labels: [Label] { objects.keys.sorted() }
 
-  /// The labels of the objects whose concrete entity is `entity`, by serial.
+  /// Returns the labels of the objects with the concrete entity `entity`, by serial.
   public func labels(of entity: String) -> [Label] {
     objects.keys.filter { $0.entity == entity }.sorted()
   }
@@ -112,7 +112,7 @@ public struct ReferenceGraph: Hashable, Sendable {
     objects[owner]?.relationships[relationship, default: []].append(target)
   }
 
-  /// Takes `target` out of one side of a relationship.
+  /// Removes `target` from one side of a relationship.
   public mutating func remove(_ target: Label, from relationship: String, of owner: Label) {
     objects[owner]?.relationships[relationship]?.removeAll { $0 == target }
     if objects[owner]?.relationships[relationship]?.isEmpty == true {
@@ -120,7 +120,7 @@ public struct ReferenceGraph: Hashable, Sendable {
     }
   }
 
-  /// Links `owner` to `target` on both sides, by the inverse that the model names.
+  /// Links `owner` to `target` on both sides, by the inverse of the model.
   public mutating func link(_ owner: Label, _ relationship: String, _ target: Label, model: ModelView) {
     append(target, to: relationship, of: owner)
     guard let inverse = model.relationship(relationship, of: owner.entity)?.inverse(at: target.entity) else { return }

@@ -1,4 +1,4 @@
-/// JSON with its numbers left as text, because reading them into a Double would lose what a test must compare.
+/// JSON with numbers kept as text, because converting them to Double would lose digits that tests compare.
 enum ReferenceJSON {
   case null
   case boolean(Bool)
@@ -8,16 +8,16 @@ enum ReferenceJSON {
   case object([String: ReferenceJSON])
 }
 
-/// Why a text is not the NDJSON of a graph.
+/// An error in the NDJSON of a graph.
 public struct ReferenceFormatError: Error, CustomStringConvertible {
-  /// What is wrong and, where known, in which line.
+  /// The error and, if known, its line.
   public let description: String
 
   init(_ description: String) { self.description = description }
 }
 
 extension ReferenceJSON {
-  /// Reads one JSON value that is the whole of `text`.
+  /// Parses one JSON value that spans the whole of `text`.
   init(parsing text: String) throws {
     var parser = ReferenceJSONParser(bytes: Array(text.utf8))
     self = try parser.value()
@@ -59,7 +59,7 @@ extension ReferenceJSON {
   }
 }
 
-/// A recursive-descent parser for JSON: tests feed it what they made, so depth is not limited.
+/// A recursive-descent parser for JSON. The depth is not limited, because the input comes from tests.
 private struct ReferenceJSONParser {
   let bytes: [UInt8]
   var position = 0

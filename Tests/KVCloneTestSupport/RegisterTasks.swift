@@ -3,14 +3,14 @@ import Foundation
 package import KVClone
 import Synchronization
 
-/// What one operation on registers saw and wrote, and when.
+/// One operation on registers: its reads, its writes and its time.
 package struct RegisterEvent: Codable, Sendable {
-  /// When it was called and when it returned, in nanoseconds of the clock that all processes of a machine share.
+  /// The times of call and return, in nanoseconds of a clock that all processes of a machine share.
   package var invoked: UInt64
   package var returned: UInt64
-  /// The number of its commit, or of the last commit that it saw, if it wrote nothing.
+  /// The number of its commit, or for an operation without writes, of the last visible commit.
   package var commit: UInt64
-  /// By the number of the register.
+  /// Observed values by the number of the register.
   package var observed: [Int: Int64]
   package var written: [Int: Int64]
 
@@ -29,7 +29,7 @@ package struct RegisterEvent: Codable, Sendable {
   }
 }
 
-/// Tasks that read, write, compare and set some registers, each an object, through the asynchronous calls of a store.
+/// Tasks that read, write, and compare and set some registers, each an object, by the asynchronous calls of a store.
 package struct RegisterTasks: Sendable {
   package static let model = ManagedObjectModel("Registers") {
     EntityDescription("Register") { AttributeDescription("value", .integer64, optional: false, default: .integer(0)) }
@@ -58,8 +58,8 @@ package struct RegisterTasks: Sendable {
   private let operationCount: Int
 
   /// - Parameters:
-  ///   - seed: differs from those of other processes; values of which no two are the same are made of it, too.
-  ///   - operationCount: of each task.
+  ///   - seed: differs from the seeds of other processes; all values, which are unique, are derived from it.
+  ///   - operationCount: the number of operations of each task.
   package init(_ store: ObjectStore, seed: UInt64, taskCount: Int, operationCount: Int) throws {
     (self.store, self.seed, self.taskCount, self.operationCount) = (store, seed, taskCount, operationCount)
     registers = try store.read { transaction in
@@ -84,7 +84,7 @@ package struct RegisterTasks: Sendable {
     }
   }
 
-  /// Runs all tasks, and waits for them. Not on a thread that runs tasks: those of all tests share a few.
+  /// Runs all tasks, and waits for them. Must not run on a thread of the cooperative pool, which all tests share.
   package func runAndWait() throws -> [RegisterEvent] {
     let results = Results()
     let isOver = DispatchSemaphore(value: 0)
@@ -99,7 +99,7 @@ package struct RegisterTasks: Sendable {
   private func run(task number: Int) async throws -> [RegisterEvent] {
     var random = SeededGenerator(seed: seed &* 1_000 &+ UInt64(number))
     var events: [RegisterEvent] = []
-    // What the task saw last, which is what it compares with.
+    // The values that the task observed last, used for comparisons.
     var known: [Int: Int64] = [:]
     for count in 1...operationCount {
       let value = Int64(truncatingIfNeeded: seed << 32) | Int64(number << 20 | count)
@@ -182,7 +182,7 @@ package struct RegisterTasks: Sendable {
     }
   }
 
-  /// Writes a value that must never be seen.
+  /// Writes a value in a failing transaction, so that it must never be visible.
   private func fail(_ register: Int, _ value: Int64) async throws {
     do {
       try await store.write(timeout: .seconds(300)) { transaction in

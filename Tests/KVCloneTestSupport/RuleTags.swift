@@ -1,6 +1,6 @@
 package import Testing
 
-/// Tags for the rules of clones, which DeepClone.md lists, for editors that run the tests of a tag.
+/// Tags for the rules of clones in DeepClone.md, for editors that run tests by tag.
 extension Tag {
   @Tag package static var r1: Self
   @Tag package static var r2: Self

@@ -1,8 +1,8 @@
 package import KVCloneCoreData
 
-/// Writes SQLite databases byte by byte as the format's description has them, so that tests of the reader need no SQLite.
+/// Writes SQLite databases byte by byte after the documented format, so that tests of the reader do not need SQLite.
 package struct SQLiteWriter: Sendable {
-  /// How text is stored, as the header numbers it.
+  /// The text encoding, as numbered in the header.
   package enum Encoding: UInt32, Sendable {
     case utf8 = 1
     case utf16LittleEndian, utf16BigEndian
@@ -15,7 +15,7 @@ package struct SQLiteWriter: Sendable {
   }
 
   package var pageSize = 4096
-  /// Bytes at the end of each page that are not the database's.
+  /// Reserved bytes at the end of each page.
   package var reserved = 0
   package var encoding = Encoding.utf8
   private var tables: [Table] = []
@@ -31,14 +31,14 @@ package struct SQLiteWriter: Sendable {
     tables.append(Table(name: name, sql: sql, rows: rows.sorted { $0.id < $1.id }))
   }
 
-  /// The same with ids from 1.
+  /// Adds a table with ids from 1.
   package mutating func add(_ name: String, _ sql: String, values: [[SQLiteValue]]) {
     add(name, sql, values.enumerated().map { (Int64($0.offset + 1), $0.element) })
   }
 
   private var usable: Int { pageSize - reserved }
 
-  /// The database's bytes.
+  /// Returns the bytes of the database.
   package func bytes() -> [UInt8] {
     var pages = Pages(pageSize: pageSize)
     pages.allocate()
@@ -101,7 +101,7 @@ package struct SQLiteWriter: Sendable {
         let number = pages.allocate()
         let part = Array(rest.prefix(count))
         rest = rest.dropFirst(count)
-        // An inner page's last cell becomes its right child.
+        // The last cell of an interior page becomes its right child.
         if isLeaf || rest.isEmpty {
           pages.bytes[number - 1] = page(part, start: 0, isLeaf: isLeaf, right: right)
         } else {
@@ -191,7 +191,7 @@ package struct SQLiteWriter: Sendable {
         types += Self.varint(UInt64(13 + 2 * bytes.count))
         body += bytes
       case .unreadableText:
-        // One byte, which is text in none of the encodings.
+        // One byte, which is invalid text in all encodings.
         types += Self.varint(15)
         body += [0xFF]
       case .blob(let bytes):
@@ -202,7 +202,7 @@ package struct SQLiteWriter: Sendable {
         body += [UInt8](repeating: 0xAB, count: count)
       }
     }
-    // The header's length counts itself.
+    // The length of the header includes itself.
     var size = types.count + 1
     while Self.varint(UInt64(size)).count + types.count != size { size = Self.varint(UInt64(size)).count + types.count }
     return Self.varint(UInt64(size)) + types + body
@@ -218,7 +218,7 @@ package struct SQLiteWriter: Sendable {
 
   // MARK: Write-ahead logs
 
-  /// A log's frame: a page's bytes, and, where it ends a transaction, how many pages the database has then.
+  /// A frame of the log: the bytes of a page and, at the end of a transaction, the number of pages of the database.
   package struct Frame {
     package let page: Int
     package let bytes: [UInt8]
@@ -231,7 +231,7 @@ package struct SQLiteWriter: Sendable {
     }
   }
 
-  /// A write-ahead log with these frames.
+  /// Returns a write-ahead log with these frames.
   package static func log(
     _ frames: [Frame], pageSize: Int, isBigEndian: Bool = true, salt: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
   )

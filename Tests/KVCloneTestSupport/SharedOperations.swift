@@ -1,12 +1,12 @@
 import Foundation
 public import KVClone
 
-/// Random operations of one of many who change a store of the tests' random model at the same time.
+/// Random operations of one of many clients that change a store of the tests' random model concurrently.
 ///
-/// Nobody knows what the others do, so each chooses among what its transaction shows, and notes what it did, for a model that
-/// repeats everything in the order of the commits.
+/// A client does not know the operations of the others: it chooses among the objects that its transaction shows, and
+/// records its operations for a model that repeats all of them in the order of the commits.
 public struct SharedOperations {
-  /// What was done, with the ids that it was done to.
+  /// An operation with the ids that it affects.
   public enum Operation: Codable, Sendable {
     case insert(UInt64, entity: String, name: String)
     case setName(UInt64, String)
@@ -19,11 +19,11 @@ public struct SharedOperations {
     case snapshot(String)
   }
 
-  /// A transaction that was committed.
+  /// A committed transaction.
   public struct Step: Codable, Sendable {
-    /// Its number.
+    /// The number of the commit.
     public var commit: UInt64
-    /// In their order.
+    /// The operations in order.
     public var operations: [Operation]
   }
 
@@ -35,14 +35,14 @@ public struct SharedOperations {
   private var count = 0
   private var snapshots: [String] = []
 
-  /// - Parameter name: is in all names that it gives, so that everybody's differ.
+  /// - Parameter name: part of all names that this client sets, so that those of different clients differ.
   public init(_ name: String, _ store: ObjectStore, seed: UInt64) {
     (self.name, self.store, random) = (name, store, SeededGenerator(seed: seed))
   }
 
-  /// Does a transaction.
+  /// Runs a transaction.
   ///
-  /// - Returns: what was committed; nil where it was given up, or refused.
+  /// - Returns: the committed step, or nil if the transaction was rolled back or rejected.
   public mutating func step() throws -> Step? {
     if snapshots.count > 12 || !snapshots.isEmpty && random.chance(in: 10) {
       try store.deleteSnapshot(named: snapshots.removeFirst())
@@ -53,7 +53,7 @@ public struct SharedOperations {
       try store.write(timeout: .seconds(300)) { tx in
         step.commit = try tx.currentToken().commit + 1
         let size = 1 + random.below(12)
-        // Something is different after every transaction, so that each has a commit of its own.
+        // Every transaction changes something, so that each has a commit of its own.
         try insert(&tx, &step)
         while step.operations.count < size { try operation(&tx, &step) }
         if random.chance(in: 6) { try snapshot(&tx, &step) }
@@ -62,7 +62,7 @@ public struct SharedOperations {
     } catch is GivenUp {
       return nil
     } catch is ValidationError {
-      // Another object has the code that one was to have.
+      // Another object already has the code.
       return nil
     }
     for case .snapshot(let name) in step.operations { snapshots.append(name) }
@@ -146,7 +146,7 @@ public struct SharedOperations {
 
   private mutating func delete(_ tx: inout WriteTransaction, _ step: inout Step) throws {
     let all = try ["Named", "Tag", "Note"].flatMap { try ids($0, tx) }
-    // More go than come above some hundreds, so that the store stays small however long this goes on.
+    // Above some hundred objects, deletions outnumber insertions, so that the store stays small in long runs.
     let doomed = all.shuffled(using: &random).prefix(all.count > 250 ? 6 : random.below(2))
     if doomed.isEmpty { return }
     do throws(StoreError) {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Runs `body` on a thread with a stack of this many bytes.
+/// Runs `body` on a thread with the given stack size in bytes.
 package func onThread<R: Sendable>(stackSize: Int, _ body: @escaping @Sendable () throws -> R) throws -> R {
   let answer = ThreadAnswer<R>()
   let thread = Thread { answer.finish(Result { try body() }) }

@@ -6,7 +6,7 @@ import KVCloneRecords
 package import Testing
 
 extension ObjectStore {
-  /// Makes a store in an engine that is empty.
+  /// Creates a store in an empty engine.
   package static func create(in engine: any StorageEngine, model: ManagedObjectModel) throws -> ObjectStore {
     let catalog = try StoreCatalog(new: model)
     let tables = try engine.openTables(catalog.tableCodes, create: true)
@@ -19,7 +19,7 @@ extension ObjectStore {
     return try StoreOpening.assemble(engine, path: "engine", model: nil, options: StoreOptions())
   }
 
-  /// Puts bytes into a table, whatever they mean.
+  /// Writes raw bytes into a table.
   package func overwrite(_ table: StorageTable, _ key: [UInt8], _ value: [UInt8]) throws {
     var storage = StorageTransaction(try engine.beginWrite(label: "test", timeout: .seconds(5)))
     try storage.put(table, key.span.bytes, value.span.bytes)
@@ -43,7 +43,7 @@ extension ObjectStore {
 }
 
 extension StoreOptions {
-  /// Options for a store with a history.
+  /// Returns options for a store with a history.
   package static func tracking(author: String = "") -> StoreOptions {
     var options = StoreOptions()
     options.tracksHistory = true

@@ -3,15 +3,15 @@ package import KVCloneCore
 import KVCloneOperations
 import KVCloneRecords
 
-/// What a store and its snapshots show, and what its tables hold, to compare two stores that got the same changes in
-/// different ways.
+/// The visible contents of a store and its snapshots and the entries of its tables, to compare two stores that received
+/// the same changes in different ways.
 ///
-/// Leaves out what differs without a reason to worry: the times of the history and of snapshots, the counters of serials, which
-/// a rolled-back transaction or savepoint may advance, and how long lists are cut into chunks.
+/// Leaves out differences that are allowed: the times of the history and of snapshots, the counters of serials, which a
+/// rolled-back transaction or savepoint may advance, and the chunk boundaries of long lists.
 package struct StoreImage: Equatable {
-  /// By table and key.
+  /// Values by table and key.
   private var entries: [TableCode: [[UInt8]: [UInt8]]] = [:]
-  /// The store's dump, and those of its snapshots.
+  /// The dumps of the store and of its snapshots.
   private var dumps: [[String]] = []
   private var history: [String] = []
   private var snapshots: [String] = []
@@ -40,7 +40,7 @@ package struct StoreImage: Equatable {
     snapshots = try store.snapshots().map { "\($0.name) \($0.commit) \($0.objectCount) \($0.holds)" }
   }
 
-  /// The objects' lines of a dump; the header names the commit and the time.
+  /// Returns the objects' lines of a dump, without the header, which contains the commit and the time.
   private static func lines(_ dump: ((RawSpan) throws -> Void) throws -> DumpResult) throws -> [String] {
     var bytes: [UInt8] = []
     _ = try dump { span in span.withUnsafeBytes { bytes.append(contentsOf: $0) } }
@@ -65,7 +65,7 @@ package struct StoreImage: Equatable {
     return "\(transaction.commit) \(transaction.author) \(transaction.operation) \(counts) \(changes.sorted())"
   }
 
-  /// What differs, in words; empty if the images are equal.
+  /// Returns readable differences; empty if the images are equal.
   package func differences(to other: StoreImage) -> [String] {
     var found: [String] = []
     for code in Set(entries.keys).union(other.entries.keys).sorted(by: { $0.rawValue < $1.rawValue }) {

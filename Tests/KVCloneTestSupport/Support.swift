@@ -5,10 +5,10 @@ import KVCloneOperations
 import KVCloneRecords
 package import Testing
 
-/// A store in a directory of its own, both gone with the test.
+/// A store in a temporary directory, both removed after the test.
 package final class TestStore {
   package let root: String
-  /// Where the store is; its parent exists.
+  /// The path of the store; its parent directory exists.
   package let path: String
   package private(set) var store: ObjectStore
 
@@ -18,7 +18,7 @@ package final class TestStore {
     store = try ObjectStore.create(at: path, model: model, options: options)
   }
 
-  /// A store that something else makes at the path it is given.
+  /// Creates the fixture for a store that `place` creates at the given path.
   package init(placedBy place: (String) throws -> Void) throws {
     root = try temporaryDirectory()
     path = root + "/test.kvclone"
@@ -31,14 +31,14 @@ package final class TestStore {
     try? FileManager.default.removeItem(atPath: root)
   }
 
-  /// Closes the store and opens it with the model that it holds, or with `model`.
+  /// Closes the store and opens it with its own model, or with `model`.
   package func reopen(model: ManagedObjectModel? = nil, options: StoreOptions = StoreOptions()) throws {
     store.close()
     store = try ObjectStore.open(at: path, model: model, options: options)
   }
 }
 
-/// A new directory that only this user may enter; whoever asks for it removes it.
+/// Creates a directory that only this user can access; the caller removes it.
 package func temporaryDirectory() throws -> String {
   let root = NSTemporaryDirectory() + "/kvclone-" + UUID().uuidString
   try FileManager.default.createDirectory(
@@ -46,8 +46,8 @@ package func temporaryDirectory() throws -> String {
   return root
 }
 
-/// Checks the whole store: by its own check, and through the public interface alone, where every link has to have its
-/// other side, every count has to be right and no link may dangle.
+/// Checks the whole store, by its own check and by the public interface alone: every link must have its inverse, every
+/// count must be right, and no link may dangle.
 package func checked(_ store: ObjectStore, sourceLocation: SourceLocation = #_sourceLocation) throws {
   let damages = try store.check().issues
   #expect(damages.isEmpty, "\(damages.prefix(5).map(\.message))", sourceLocation: sourceLocation)
@@ -55,7 +55,7 @@ package func checked(_ store: ObjectStore, sourceLocation: SourceLocation = #_so
   #expect(problems.isEmpty, "\(problems.prefix(5))", sourceLocation: sourceLocation)
 }
 
-/// Runs `body`, which has to end in a store error of this kind, and answers it.
+/// Runs `body`, expects a store error of this kind, and returns it.
 @discardableResult
 package func expectError(
   _ kind: StoreError.Kind, sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void
@@ -72,7 +72,7 @@ package func expectError(
   return nil
 }
 
-/// Runs `body`, whose commit has to be refused, and answers what is wrong, as `kind entity.property`, sorted.
+/// Runs `body`, expects that its commit is rejected, and returns the issues as `kind entity.property`, sorted.
 package func expectIssues(
   sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void
 ) -> [String] {
@@ -88,7 +88,7 @@ package func expectIssues(
   return []
 }
 
-/// One-line transactions.
+/// Transactions of a single operation.
 extension ObjectStore {
   @discardableResult
   package func insert(
@@ -165,7 +165,7 @@ extension ObjectStore {
     }
   }
 
-  /// How many blobs the store holds, whoever refers to them.
+  /// Returns the number of blobs in the store, referenced or not.
   package func blobCount() throws -> Int {
     try read { tx in
       try tx._withSession { (session) throws(StoreError) in
@@ -181,7 +181,7 @@ extension ObjectStore {
     }
   }
 
-  /// What the public interface shows to be wrong with links.
+  /// Returns the link errors that are visible by the public interface.
   fileprivate func linkProblems() throws -> [String] {
     let model = self.model
     return try read { tx in
@@ -216,7 +216,7 @@ extension ObjectStore {
   }
 }
 
-/// The length of a file in bytes; nil where there is none.
+/// Returns the length of a file in bytes, or nil if it does not exist.
 package func byteCount(ofFile path: String) throws -> Int? {
   (try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber)?.intValue
 }

@@ -1,10 +1,10 @@
 import Foundation
 package import KVClone
 
-/// What the random operations work on.
+/// The model of the random operations.
 package let randomModel = RandomModel().description
 
-/// A model of relationships of every shape and delete rule, inheritance, a constraint, blobs; and where a test wants them, fetch
+/// A model of relationships of every shape and delete rule, inheritance, a constraint and blobs; optionally with fetch
 /// indexes and derived attributes.
 package struct RandomModel: Equatable {
   /// Fetch indexes that a store can gain and lose.
@@ -13,7 +13,7 @@ package struct RandomModel: Equatable {
   }
 
   package var indexes: Set<Index> = []
-  /// Attributes whose values follow from others, see ``StoreOracle/derived(_:_:)``.
+  /// Whether the model has derived attributes, see ``StoreOracle/derived(_:_:)``.
   package var isDeriving = false
 
   package init(indexes: Set<Index> = [], isDeriving: Bool = false) {

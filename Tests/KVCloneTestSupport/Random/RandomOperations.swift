@@ -3,16 +3,16 @@ package import KVClone
 package import KVCloneCore
 import Testing
 
-/// Random operations on a store of ``RandomModel`` and on its oracle alike.
+/// Random operations on a store of ``RandomModel`` and on its oracle.
 package final class RandomOperations {
   package let seed: UInt64
   package var random: SeededGenerator
   package var oracle: StoreOracle
-  /// Operations so far.
+  /// The number of operations.
   package private(set) var count = 0
-  /// What was inserted since it was emptied last.
+  /// The objects inserted since the set was last emptied.
   package var fresh: Set<ObjectID> = []
-  /// There are more deletions than insertions above so many objects.
+  /// The number of objects above which deletions outnumber insertions.
   package var capacity = 300
   package var listSizes = [0, 1, 2, 7, 8, 16, 17, 40, 129, 200]
   package var dataSizes = [0, 5, 1024, 1025, 4000, 9000]
@@ -60,7 +60,7 @@ package final class RandomOperations {
     for (name, targets) in links.sorted(by: { $0.key < $1.key }) { oracle.setMembers(id, name, targets) }
   }
 
-  /// What other objects have been told of links is there for whoever reads in the same transaction.
+  /// Checks that deferred inverse links are visible to reads in the same transaction.
   private func look(_ tx: borrowing WriteTransaction) throws {
     guard let (id, relationship) = pickRelationship() else { return }
     let expected = oracle.links(id, relationship.name)
@@ -98,7 +98,7 @@ package final class RandomOperations {
       try tx.set(id, "data", value)
       oracle.set(id, "data", value)
     default:
-      // The bytes of another object, shared where they are a blob.
+      // The bytes of another object, shared if they are a blob.
       guard let other = pick(oracle.ids("Named")) else { return }
       try tx.set(id, "data", try tx.value(other, "data"))
       oracle.set(id, "data", oracle.objects[other]?.values["data"])
@@ -154,7 +154,7 @@ package final class RandomOperations {
     }
   }
 
-  /// Refused before anything changes: the transaction goes on.
+  /// Rejected before anything changes: the transaction stays usable.
   private func mistake(_ tx: inout WriteTransaction) throws {
     guard let person = pick(oracle.ids("Person")), let note = pick(oracle.ids("Note")) else { return }
     switch random.below(5) {

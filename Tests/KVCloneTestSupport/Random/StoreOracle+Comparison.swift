@@ -3,7 +3,7 @@ import KVClone
 package import KVCloneCore
 import KVCloneQuery
 
-/// What a store shows is not what its oracle holds.
+/// A difference between a store and its oracle.
 package struct StoreDifference: Error, CustomStringConvertible {
   package let description: String
   package init(_ description: String) { self.description = description }
@@ -12,7 +12,7 @@ package struct StoreDifference: Error, CustomStringConvertible {
 extension StoreOracle {
   private func shown(_ value: AttributeValue?) -> String { value.map { "\($0)" } ?? "nil" }
 
-  /// Compares everything: objects, values, members in order, counts, large values.
+  /// Compares the whole store: objects, values, members in order, counts, blobs.
   package func compare(_ tx: borrowing ReadTransaction) throws {
     var seen: Set<ObjectID> = []
     for entity in ["Named", "Tag", "Note"] {
@@ -50,9 +50,9 @@ extension StoreOracle {
   }
 }
 
-/// Fetches, which have indexes or not, and what they have to find.
+/// Fetches, with and without indexes, and their expected results.
 extension StoreOracle {
-  /// Asks for some objects, each time by all indexes that there are, by none, and counted.
+  /// Fetches some objects by every index, without an index, and as counts.
   package func compareFetches(_ tx: borrowing ReadTransaction, _ random: inout SeededGenerator) throws {
     let person = ids("Person").randomElement(using: &random)
     let code = (objects.keys.sorted().randomElement(using: &random)).flatMap { objects[$0]?.integer("code") }

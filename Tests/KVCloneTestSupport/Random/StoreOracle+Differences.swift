@@ -1,8 +1,8 @@
 @testable package import KVClone
 
-/// Differences between two states, by looking at everything.
+/// Differences between two states, computed by a full comparison.
 extension StoreOracle {
-  /// What `ObjectStore/diff(from:to:_:)` has to tell, see ``SnapshotDifference/comparable``.
+  /// Returns the expected result of `ObjectStore/diff(from:to:_:)`, see ``SnapshotDifference/comparable``.
   package func differences(to other: StoreOracle) -> [SnapshotDifference] {
     Set(objects.keys).union(other.objects.keys).sorted().compactMap { id in
       switch (objects[id], other.objects[id]) {
@@ -42,7 +42,8 @@ extension StoreOracle {
     ).comparable
   }
 
-  /// How many of some objects are not what they were, in values or links, links to what is gone and not coming aside.
+  /// Returns how many objects changed in values or links; links to objects that are deleted and not restored are
+  /// ignored.
   package func changedCount(_ ids: [ObjectID], since past: StoreOracle) -> Int {
     let coming = Set(ids)
     return ids.count { id in
@@ -57,8 +58,8 @@ extension StoreOracle {
 }
 
 extension SnapshotDifference {
-  /// With properties in the order of their names, and of large values the length alone: a store tells where they are, and an
-  /// oracle has the bytes.
+  /// The difference with properties sorted by name, and blobs by length only, because a store returns their address and
+  /// an oracle their bytes.
   package var comparable: SnapshotDifference {
     SnapshotDifference(
       id: id, entityName: entityName, kind: kind,

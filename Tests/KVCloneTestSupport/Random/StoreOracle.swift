@@ -2,7 +2,7 @@ import Foundation
 package import KVClone
 package import KVCloneCore
 
-/// What a store should hold, in plain dictionaries, by the rules of relationships written as directly as possible.
+/// The expected contents of a store in plain dictionaries, with the rules of relationships in their most direct form.
 package struct StoreOracle: Equatable {
   package struct Object: Equatable {
     package let entity: String
@@ -13,10 +13,10 @@ package struct StoreOracle: Equatable {
   package struct DeleteDenied: Error {}
 
   package private(set) var objects: [ObjectID: Object] = [:]
-  /// What clones were made from, where they remember.
+  /// The sources of clones, where these are recorded.
   package private(set) var sources: [ObjectID: ObjectID] = [:]
   package let model: ManagedObjectModel
-  /// Entity → its name and those of all entities below it.
+  /// Entity → its name and the names of all descendants.
   private let kinds: [String: Set<String>]
 
   package init(_ model: ManagedObjectModel) {
@@ -34,7 +34,7 @@ package struct StoreOracle: Equatable {
 
   package static func == (left: Self, right: Self) -> Bool { left.objects == right.objects }
 
-  /// Ids of an entity's objects and those of its sub-entities, ascending.
+  /// Returns the ids of an entity's objects and those of its descendants, ascending.
   package func ids(_ entity: String) -> [ObjectID] {
     let names = kinds[entity] ?? []
     return objects.filter { names.contains($0.value.entity) }.keys.sorted()
@@ -50,7 +50,7 @@ package struct StoreOracle: Equatable {
     objects[id].flatMap { model.inverse(of: name, in: $0.entity)?.relationship }
   }
 
-  /// What a derived attribute of ``RandomModel`` has to be.
+  /// Returns the expected value of a derived attribute of ``RandomModel``.
   package func derived(_ id: ObjectID, _ name: String) -> AttributeValue? {
     switch name {
     case "noteCount": .integer(Int64(links(id, "notes").count))
@@ -68,7 +68,7 @@ package struct StoreOracle: Equatable {
     for (name, value) in values { objects[id]?.values[name] = value }
   }
 
-  /// Believes a transaction, after an operation whose rules are tested elsewhere.
+  /// Reads the state from a transaction, after an operation with rules that other tests cover.
   package mutating func reload<Reader: ObjectReading & ~Copyable>(_ tx: borrowing Reader) throws {
     (objects, sources) = ([:], [:])
     for entity in model.entities where entity.superentityName == nil {
@@ -161,7 +161,7 @@ package struct StoreOracle: Equatable {
     for target in targets where !before.contains(target) { addBack(id, name, target) }
   }
 
-  /// Deletes by the rules, and answers how many objects went.
+  /// Deletes by the delete rules, and returns the number of deleted objects.
   package mutating func delete(_ ids: [ObjectID]) throws -> Int {
     var doomed = Set(ids)
     var queue = ids
@@ -173,7 +173,8 @@ package struct StoreOracle: Equatable {
     return doomed.count
   }
 
-  /// Takes objects away, whatever the delete rules say. What nobody linked to them stays shared with copies of this one.
+  /// Removes objects regardless of the delete rules. Objects without links to them stay shared with copies of this
+  /// oracle.
   package mutating func remove(_ doomed: Set<ObjectID>) {
     for id in doomed { objects[id] = nil }
     for (id, object) in objects {
@@ -183,7 +184,7 @@ package struct StoreOracle: Equatable {
     }
   }
 
-  /// Brings back some objects as they were, `doomed` gone before: what is there of their links, and each with its values.
+  /// Restores objects to their past values and to their links to existing targets, after removing `doomed`.
   package mutating func rollBack(_ ids: [ObjectID], to past: StoreOracle, doomed: Set<ObjectID>) {
     remove(doomed)
     for id in ids {

@@ -1,6 +1,6 @@
 package import KVCloneLMDB
 
-/// The reads of the storage interface, in arrays.
+/// Reads through the storage interface that return arrays.
 extension LMDBPointerReader {
   package func bytes(_ table: LMDBTable, _ key: [UInt8]) throws(LMDBError) -> [UInt8]? {
     let found = key.withUnsafeBytes { value(table.dbi, $0) }
@@ -21,7 +21,7 @@ extension LMDBPointerReader {
 }
 
 extension LMDBReadTransaction {
-  /// As ``LMDBPointerReader/bytes(_:_:)``. The transaction lives until the bytes are copied, unlike that of pointers.
+  /// Like ``LMDBPointerReader/bytes(_:_:)``, but keeps the transaction alive until the bytes are copied.
   package borrowing func bytes(_ table: LMDBTable, _ key: [UInt8]) throws(LMDBError) -> [UInt8]? {
     let found = try pointers.bytes(table, key)
     extendLifetime(self)

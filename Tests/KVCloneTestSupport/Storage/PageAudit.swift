@@ -1,19 +1,19 @@
 package import KVCloneLMDB
 
-/// The pages of a file, counted by their use.
+/// The pages of a file, counted by use.
 package struct PageAudit {
-  /// Pages of the trees, and the two meta pages.
+  /// The pages of the B+trees, and the two meta pages.
   package let used: Int
   /// Pages of the free list.
   package let free: Int
   /// Pages of the file: the last page number plus one.
   package let total: Int
-  /// Whether each page is either used or free: none leaked, none counted twice.
+  /// Whether each page is either used or free, without leaks and duplicates.
   package var isConsistent: Bool { used + free == total }
 }
 
 extension LMDBEnvironment {
-  /// Returns the sizes of a table's tree, as last committed.
+  /// Returns the sizes of a table's B+tree, as last committed.
   package func sizes(_ table: LMDBTable) throws(LMDBError) -> TreeSizes {
     var code: Int32 = 0
     let reader = try beginRead()
@@ -23,7 +23,7 @@ extension LMDBEnvironment {
     return sizes
   }
 
-  /// Counts every page once. All tables of the file must be open, and nothing may write meanwhile.
+  /// Counts every page once. All tables of the file must be open, and no write may run concurrently.
   package func auditPages() throws(LMDBError) -> PageAudit {
     var used = 2
     for list in [LMDBPointerReader.freeList, LMDBPointerReader.tableList] {

@@ -5,17 +5,17 @@ package import KVCloneLMDB
 package import KVCloneRecords
 package import Testing
 
-/// The engines that have to keep what the seam promises.
+/// The engines that must satisfy the contract of the storage interface.
 package enum StorageKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
   case memory
   case lmdb
-  /// LMDB with so small a budget that nearly every change spills.
+  /// LMDB with a budget so small that nearly every change spills.
   case spilling
 
   package var testDescription: String { rawValue }
 }
 
-/// An engine with a few tables, gone with the test.
+/// An engine with a few tables, removed after the test.
 package final class StorageFixture {
   package static let tableCodes: [TableCode] = [.links, .blobs, .indexes]
 
@@ -67,20 +67,20 @@ package final class StorageFixture {
 
   package func beginRead() throws -> StorageTransaction { StorageTransaction(try engine.beginRead()) }
 
-  /// Changes in a transaction that is committed.
+  /// Runs `body` in a write transaction, and commits it.
   package func write(_ body: (inout StorageTransaction) throws -> Void) throws {
     var transaction = try begin()
     try body(&transaction)
     try transaction.commit()
   }
 
-  /// Every committed entry of a table.
+  /// Returns every committed entry of a table.
   package func entries(_ table: StorageTable? = nil) throws -> [MemoryEntry] {
     let transaction = try beginRead()
     return try transaction.entries(table ?? self.table)
   }
 
-  /// The page audit of LMDB: nothing leaked, nothing counted twice.
+  /// Audits LMDB's pages: expects no leaked page, and no page counted twice.
   package func expectSoundPages(sourceLocation: SourceLocation = #_sourceLocation) throws {
     guard let environment = engine.files?.environment else { return }
     let audit = try environment.auditPages()
@@ -88,7 +88,7 @@ package final class StorageFixture {
   }
 }
 
-/// The seam in arrays.
+/// The storage interface with arrays.
 extension StorageTransaction {
   package borrowing func value(_ table: StorageTable, _ key: [UInt8]) throws(StoreError) -> [UInt8]? {
     guard let value = try get(table, key.span.bytes) else { return nil }
@@ -102,7 +102,7 @@ extension StorageTransaction {
     return MemoryEntry(key: entry.key.withUnsafeBytes { Array($0) }, value: entry.value.withUnsafeBytes { Array($0) })
   }
 
-  /// Entries from `key` on, at most `limit`.
+  /// Returns the entries from `key` on, at most `limit`.
   package borrowing func entries(_ table: StorageTable, from key: [UInt8] = [], limit: Int = .max) throws(StoreError)
     -> [MemoryEntry]
   {
@@ -129,7 +129,7 @@ extension StorageTransaction {
   }
 }
 
-/// The kind of error that a change ends in; nil where it succeeds.
+/// Returns the kind of error of a change, or nil if it succeeds.
 package func failure(
   _ transaction: inout StorageTransaction, _ body: (inout StorageTransaction) throws(StoreError) -> Void
 )
@@ -143,7 +143,7 @@ package func failure(
   }
 }
 
-/// The kind of error that a read ends in; nil where it succeeds.
+/// Returns the kind of error of a read, or nil if it succeeds.
 package func readFailure(
   _ transaction: borrowing StorageTransaction, _ body: (borrowing StorageTransaction) throws(StoreError) -> Void
 ) -> StoreError.Kind? {
@@ -155,7 +155,7 @@ package func readFailure(
   }
 }
 
-/// The kind of error that a commit ends in; nil where it succeeds.
+/// Returns the kind of error of a commit, or nil if it succeeds.
 package func commitFailure(_ transaction: consuming StorageTransaction) -> StoreError.Kind? {
   do throws(StoreError) {
     try transaction.commit()
