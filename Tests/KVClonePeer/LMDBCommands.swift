@@ -4,7 +4,7 @@ import KVCloneLMDB
 import KVCloneTestSupport
 import Synchronization
 
-/// What a second process does on the level of tables: `lmdb PATH STEP…`, each step a word, with a number after "=".
+/// The commands of the peer process that use tables: `lmdb PATH STEP…`. A step is a word, with a number after "=".
 let lmdbCommands: [String: @Sendable ([String]) throws -> Void] = [
   "lmdb": { arguments in
     let peer = LMDBPeer(path: arguments.first ?? "")
@@ -12,11 +12,11 @@ let lmdbCommands: [String: @Sendable ([String]) throws -> Void] = [
   }
 ]
 
-/// Runs steps, and prints a line for each: what it found, "ok", or "error" and the kind of error.
+/// Runs steps and prints a line for each: its result, "ok", or "error" and the kind of error.
 private final class LMDBPeer {
   private var path: String
   private var options = LMDBOptions()
-  /// Of the values that `put` writes.
+  /// The length of the values that `put` writes.
   private var length = 1000
   private var environment: LMDBEnvironment?
   private var table = LMDBTable(dbi: 0)
@@ -41,7 +41,7 @@ private final class LMDBPeer {
   private func perform(_ step: String, _ text: String) throws -> String {
     let number = Int(text) ?? 0
     switch step {
-    // Options and limits, before a step that opens.
+    // Options and limits for the next step that opens.
     case "map": options.mapSize = number
     case "readonly": options.isReadOnly = true
     case "log": options.walSizeLimit = number
@@ -89,7 +89,7 @@ private final class LMDBPeer {
     case "memory": return "allocated \(allocatedMebibytes())"
     case "noise": noise.start()
     case "quiet": noise.stop()
-    // What happens to processes.
+    // Process control.
     case "wait":
       say("waiting")
       _ = readLine()
@@ -103,7 +103,7 @@ private final class LMDBPeer {
     return "ok"
   }
 
-  /// At once, and not when a buffer is full: who waits for the line may kill us then.
+  /// Writes without buffering, because a test may kill the process as soon as it has read the line.
   private func say(_ line: String) {
     FileHandle.standardOutput.write(Data((line + "\n").utf8))
   }
@@ -120,13 +120,13 @@ private final class LMDBPeer {
     setrlimit(Int32(resource.rawValue), &limits)
   }
 
-  /// What the process has reserved, in bytes.
+  /// Returns the reserved address space of the process in bytes.
   private func addressSpace() -> Int {
     let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
     return (text.split(separator: " ").first.flatMap { Int($0) } ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
   }
 
-  /// Opens the store, reads or writes, and closes it, so many times.
+  /// Opens the store, reads or writes, and closes it, the given number of times.
   private func open(times: Int) throws {
     for index in 0..<times {
       let opened = try LMDBEnvironment.open(at: path, options: options)
@@ -144,7 +144,7 @@ private final class LMDBPeer {
     }
   }
 
-  /// Spools so many mebibytes in the directory that the store is in.
+  /// Spools the given number of mebibytes in the directory of the store.
   private func spool(_ mebibytes: Int) throws {
     let file = try SpoolFile(directory: (path as NSString).deletingLastPathComponent)
     let piece = [UInt8](repeating: 1, count: 1 << 20)
@@ -161,7 +161,7 @@ private final class LMDBPeer {
     return count
   }
 
-  /// One transaction of that many values; with spills, one that says when it has spilled and then goes on.
+  /// Commits one transaction of `count` values. With spills, prints a line after the first spill and continues.
   private func put(_ count: Int, spills: Bool) throws {
     var writer = try required().beginWrite(timeout: .seconds(20), label: "peer")
     let value = [UInt8](repeating: 7, count: spills ? 9000 : length)
@@ -182,7 +182,7 @@ private final class LMDBPeer {
     try writer.commit()
   }
 
-  /// That many transactions of one value each; the line "committed N" follows the N-th.
+  /// Commits `count` transactions of one value each; prints "committed N" after the N-th.
   private func commits(_ count: Int) throws {
     for index in 1...max(count, 1) {
       var writer = try required().beginWrite(timeout: .seconds(20), label: "peer")
@@ -194,9 +194,9 @@ private final class LMDBPeer {
     }
   }
 
-  /// So many transactions that spill, half of which abort.
+  /// Runs `count` transactions that spill, half of which abort.
   ///
-  /// - Returns: by how many mebibytes the memory that the process may write to has grown, but for what the first ones made.
+  /// - Returns: the growth of the process's writable memory in mebibytes, without that of the first transactions.
   private func spills(_ count: Int) throws -> Int {
     let environment = try required()
     let warmUp = 8
@@ -214,7 +214,7 @@ private final class LMDBPeer {
     return try (statusKibibytes("VmData:") - before) / 1024
   }
 
-  /// One transaction of so many values of a mebibyte.
+  /// Commits one transaction of `count` values of one mebibyte.
   private func large(_ count: Int) throws -> String {
     var writer = try required().beginWrite()
     let before = try statusKibibytes("RssAnon:")
@@ -229,10 +229,10 @@ private final class LMDBPeer {
     return "held \(held / 1024) \(spillCount)"
   }
 
-  /// What malloc has given out.
+  /// The memory allocated by malloc.
   private func allocatedMebibytes() -> Int { Int(kvclone_allocated_bytes() >> 20) }
 
-  /// What `/proc/self/status` says of this process's memory.
+  /// Reads a field of `/proc/self/status`.
   private func statusKibibytes(_ field: String) throws -> Int {
     let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
     let line = status.split(separator: "\n").first { $0.hasPrefix(field) }
@@ -242,7 +242,7 @@ private final class LMDBPeer {
     return number
   }
 
-  /// Deletes the first so many keys in one transaction.
+  /// Deletes the first `count` keys in one transaction.
   private func delete(_ count: Int) throws -> Int {
     var keys: [[UInt8]] = []
     do {
@@ -258,7 +258,7 @@ private final class LMDBPeer {
     return keys.count
   }
 
-  /// A child that has a pooled reader and an open environment of its parent's: it may use neither, and open its own.
+  /// Checks that a child cannot use its parent's pooled reader and open environment, and can open its own.
   private func fork() throws -> String {
     let environment = try required()
     guard let symbol = dlsym(nil, "fork") else { return "error no fork" }
@@ -304,7 +304,7 @@ private final class PinnedReader {
   }
 }
 
-/// A thread that allocates all the while, as those of a busy service do.
+/// A thread that allocates continuously, as the threads of a busy service do.
 private final class AllocationNoise: Sendable {
   private let isOn = Mutex(false)
   private let isDone = DispatchSemaphore(value: 0)

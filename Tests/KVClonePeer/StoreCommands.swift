@@ -3,7 +3,7 @@ import KVClone
 import KVCloneOperations
 import KVCloneTestSupport
 
-/// What a second process does on the level of objects.
+/// The commands of the peer process that use objects.
 let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
   "stage": { try stage(at: $0[0], mebibytes: Int($0[1]) ?? 1) },
   "wander": { try wander(in: $0[0]) },
@@ -26,8 +26,8 @@ private let peerModel = ManagedObjectModel("Peer") {
   EntityDescription("Item") { AttributeDescription("data", .binary) }
 }
 
-/// Makes a store by a relative path, leaves the directory, works, moves the store, and works on. A line is printed for each
-/// step.
+/// Creates a store at a relative path, changes the working directory, works, moves the store, and continues. Prints a
+/// line for each step.
 private func wander(in root: String) throws {
   let manager = FileManager.default
   guard manager.changeCurrentDirectoryPath(root) else { return say("no directory") }
@@ -63,14 +63,14 @@ private func wander(in root: String) throws {
     }
   }
   work()
-  // More lines than are kept in memory.
+  // More lines than the load keeps in memory.
   load(70_000)
   try manager.moveItem(atPath: root + "/store", toPath: root + "/elsewhere")
   work()
   load(10)
 }
 
-/// Changes a store that others change, too, and prints each step that was committed as a line of JSON.
+/// Changes a store that other processes change concurrently, and prints each committed step as a line of JSON.
 private func share(at path: String, name: String, seed: UInt64, steps: Int) throws {
   let store = try ObjectStore.open(at: path)
   defer { store.close() }
@@ -90,7 +90,7 @@ private func useRegisters(at path: String, seed: UInt64, tasks: Int, _ operation
   for event in try tasks.runAndWait() { say(String(decoding: try JSONEncoder().encode(event), as: UTF8.self)) }
 }
 
-/// Holds the right to write until a line comes, and writes nothing.
+/// Holds the write lock until a line arrives, and writes nothing.
 private func holdWriteLock(at path: String, label: String) throws {
   let store = try ObjectStore.open(at: path)
   defer { store.close() }
@@ -100,7 +100,7 @@ private func holdWriteLock(at path: String, label: String) throws {
   }
 }
 
-/// Says how a step ended: the error's kind, where there was one.
+/// Prints the outcome of a step: "ok" or the kind of its error.
 private func attempt(_ step: String, _ body: () throws -> Void) {
   do {
     try body()
@@ -110,7 +110,7 @@ private func attempt(_ step: String, _ body: () throws -> Void) {
   }
 }
 
-/// Makes a store of some mebibytes, and copies it onto a disk that is too small for it, and then onto its own.
+/// Creates a store of some mebibytes, and copies it to a disk that is too small for it, then to its own disk.
 private func backUp(in root: String) throws {
   let store = try ObjectStore.create(at: root + "/store", model: peerModel)
   defer { store.close() }
@@ -124,7 +124,7 @@ private func backUp(in root: String) throws {
   attempt("backup") { try store.backup(to: root + "/c") }
 }
 
-/// Makes a store of some mebibytes, and salvages it into folders on disks that are too small for it, and then onto its own.
+/// Creates a store of some mebibytes, and salvages it to disks that are too small for it, then to its own disk.
 private func salvage(in root: String, onto disks: [String]) throws {
   let store = try ObjectStore.create(at: root + "/store", model: peerModel)
   try store.write { transaction in
@@ -137,8 +137,8 @@ private func salvage(in root: String, onto disks: [String]) throws {
   }
 }
 
-/// Makes a store with a backup and some mebibytes of changes since, backs these up onto a disk that is too small, and restores onto that
-/// one, and then onto its own.
+/// Creates a store with a backup and some mebibytes of later changes. Makes an incremental backup to a disk that is too
+/// small, and restores there, then to its own disk.
 private func increment(in root: String) throws {
   let store = try ObjectStore.create(at: root + "/store", model: peerModel)
   defer { store.close() }
@@ -155,7 +155,7 @@ private func increment(in root: String) throws {
   attempt("restore") { try ObjectStore.restore(from: sources, to: root + "/r") }
 }
 
-/// Migrates a store to a version in which its Notes' `x` is a text, and waits for a line in the middle of it.
+/// Migrates a store to a version in which the `x` of Note is a string, and waits for a line during the migration.
 private func migrate(at path: String) throws {
   let store = try ObjectStore.open(at: path)
   let entities = store.model.entities.map { entity in
@@ -178,7 +178,7 @@ private func migrate(at path: String) throws {
   say("rewritten \(report.rewrittenCount)")
 }
 
-/// Makes a store and sets one value after the other, of so many mebibytes each.
+/// Creates a store and sets one value after the other, of the given sizes in mebibytes.
 private func writeLarge(at path: String, mebibytes: [Int]) throws {
   let store = try ObjectStore.create(at: path, model: peerModel)
   defer { store.close() }
@@ -200,7 +200,8 @@ private func writeLarge(at path: String, mebibytes: [Int]) throws {
   }
 }
 
-/// Clones an object with a key, and is killed on the way: while it copies, by the hook, before or after the commit.
+/// Clones an object with an idempotency key and is killed at `moment`: during the copy (by the hook), before or after
+/// the commit.
 private func clone(at path: String, _ root: ObjectID, key: String, killedAt moment: String) throws {
   let store = try ObjectStore.open(at: path)
   defer { store.close() }
@@ -221,7 +222,7 @@ private func clone(at path: String, _ root: ObjectID, key: String, killedAt mome
   say(try store.clone([root], options: options).isRepeated ? "repeated" : "cloned")
 }
 
-/// Inserts an object for each line that it reads, and prints its serial.
+/// Inserts an object for each input line, and prints its serial.
 private func insert(at path: String, entity: String) throws {
   var options = StoreOptions()
   options.author = "peer"
@@ -231,7 +232,7 @@ private func insert(at path: String, entity: String) throws {
   while readLine() != nil { say("\(try store.write { transaction in try transaction.insert(entity) }.serial)") }
 }
 
-/// Keeps a store open, and does what the lines say: `create NAME`, `delete NAME`, or `set Note/1 title text`.
+/// Keeps a store open and runs the input lines: `create NAME`, `delete NAME`, or `set Note/1 title text`.
 private func takeSnapshots(at path: String) throws {
   let store = try ObjectStore.open(at: path)
   defer { store.close() }
@@ -250,7 +251,7 @@ private func takeSnapshots(at path: String) throws {
   }
 }
 
-/// Pins a snapshot, and keeps it until a line comes.
+/// Pins a snapshot until a line arrives.
 private func pin(at path: String, owner: String) throws {
   let store = try ObjectStore.open(at: path)
   defer { store.close() }
@@ -260,7 +261,8 @@ private func pin(at path: String, owner: String) throws {
   snapshot.close()
 }
 
-/// A child that has its parent's store, with a snapshot and its timer: it may use and close neither, and does not hang.
+/// Checks a child with its parent's store, pinned snapshot and timer: it can neither use nor close them, and does not
+/// hang.
 private func forkWithPin(at path: String) throws {
   var store: ObjectStore? = try ObjectStore.open(at: path)
   var snapshot: PinnedSnapshot? = try store?.pinnedSnapshot(maximumAge: .seconds(600))
@@ -286,15 +288,14 @@ private func forkWithPin(at path: String) throws {
   var status: Int32 = 0
   waitpid(child, &status, 0)
   say("child \(status & 0x7F) \(status >> 8 & 0xFF)")
-  // The parent's is as it was.
+  // The parent's snapshot is unchanged.
   try snapshot?.read { _ in say("parent") }
   snapshot?.close()
   store?.close()
 }
 
-/// Stages data piece by piece: a line is read before each mebibyte and before the end, and one is printed after each.
-/// The line `use Note/1 data` at the end makes the data a value; `drop` lets go of it, and the process lives on until
-/// the next line.
+/// Stages a blob in parts: reads a line before each mebibyte and before the end, and prints one after each. A last line
+/// `use Note/1 data` stores the blob as a value; `drop` releases it, and the process waits for another line.
 private func stage(at path: String, mebibytes: Int) throws {
   let store = try ObjectStore.open(at: path)
   defer { store.close() }
@@ -305,7 +306,7 @@ private func stage(at path: String, mebibytes: Int) throws {
       try writer.append(Data(repeating: UInt8(truncatingIfNeeded: number), count: 1 << 20))
       say("piece \(number)")
     }
-    // What is left is written when the closure returns, which holds the writer's lock.
+    // The rest is written when the closure returns, and that write holds the write lock.
     _ = readLine()
   }
   say("staged \(staged?.byteCount ?? 0)")
@@ -326,7 +327,7 @@ private func stage(at path: String, mebibytes: Int) throws {
   }
 }
 
-/// Prints a line at once: the test waits for it.
+/// Prints a line without buffering, because the test waits for it.
 private func say(_ line: String) {
   FileHandle.standardOutput.write(Data((line + "\n").utf8))
 }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A second process for tests: `KVClonePeer COMMAND ARGUMENT…`. It prints what it did a line each, waits for a line on
-/// standard input where a command says so, and exits 0, or 1 with the error on standard error.
+/// A second process for tests: `KVClonePeer COMMAND ARGUMENT…`. Prints a line for each step, waits for a line on
+/// standard input where the command requires it, and exits with 0, or with 1 and the error on standard error.
 let arguments = Array(CommandLine.arguments.dropFirst())
 let commands = lmdbCommands.merging(storeCommands) { first, _ in first }
 guard let name = arguments.first, let command = commands[name] else {

@@ -1,5 +1,5 @@
-// Runs a store as a service, in this process and as the example that the documentation shows, and says what is not as it should be.
-// `Tools/service` builds and runs it.
+// Runs a store as a service, in this process and as the example of the documentation, and prints each failed
+// expectation. `Tools/service` builds and runs it.
 #if Service
   import CoreMetrics
   import Foundation
@@ -10,7 +10,7 @@
   import ServiceLifecycle
   import Synchronization
 
-  /// What was expected and did not come.
+  /// The expectations that failed.
   final class Findings: Sendable {
     private let texts = Mutex<[String]>([])
 
@@ -26,7 +26,7 @@
     }
   }
 
-  /// Something that another thread says once.
+  /// A flag that another thread sets once.
   final class Flag: Sendable {
     private let value = Atomic<Bool>(false)
     var isSet: Bool { value.load(ordering: .relaxed) }
@@ -52,7 +52,7 @@
       try await runTheExample()
     }
 
-    /// The reader of another process, of a store without a history: nobody knows its age, and the gauge says so.
+    /// The age of another process's reader is unknown in a store without a history, and the gauge reports this.
     func readFromElsewhere() async throws {
       let store = try ObjectStore.create(at: root + "/three", model: model)
       var configuration = StoreServiceConfiguration()
@@ -85,7 +85,7 @@
       try await running.value
     }
 
-    /// Waits for something that another task or process does; a minute is far more than it takes.
+    /// Waits for a condition that another task or process fulfils; one minute is far more than it takes.
     func eventually(_ what: String, _ isSo: () throws -> Bool) async throws {
       for _ in 0..<6_000 {
         if try isSo() { return }
@@ -94,7 +94,7 @@
       findings.expect(false, "\(what) never happened")
     }
 
-    /// A write that is in work when the process is told to stop is committed, and the store is closed after it.
+    /// A write in progress is committed when a signal stops the process, and the store is closed after it.
     func stopInTheMiddleOfAWrite() async throws {
       let store = try ObjectStore.create(at: root + "/one", model: model)
       var configuration = StoreServiceConfiguration()
@@ -188,8 +188,8 @@
       try result.get()
     }
 
-    /// The example, as a process of its own: files go in, each once, refused ones aside, and SIGTERM ends it with the file in work
-    /// loaded.
+    /// Runs the example as a separate process: it loads each file once, puts rejected ones aside, and on SIGTERM ends
+    /// after the file in progress.
     func runTheExample() async throws {
       let inbox = root + "/inbox"
       try FileManager.default.createDirectory(atPath: inbox, withIntermediateDirectories: true)
@@ -206,7 +206,7 @@
       process.environment = environment
       process.standardError = FileHandle.nullDevice
       process.standardOutput = FileHandle.nullDevice
-      // What a process that was killed has left, and a file that nobody has given its name yet.
+      // A leftover file of a killed process, and a file that has no final name yet.
       let line = #"{"id":"Note/1","attributes":{"title":"a"}}"# + "\n"
       let taken = URL(fileURLWithPath: inbox).appending(path: "work")
       try FileManager.default.createDirectory(at: taken, withIntermediateDirectories: true)
@@ -226,7 +226,7 @@
       try put("no JSON\n", as: "b.ndjson")
       try await eventually("a loaded file") { isThere("done/a.ndjson") }
       try await eventually("a refused file") { isThere("refused/b.ndjson") }
-      // A name that was there before is loaded, once, and gets another one.
+      // A file with a name that is already in use is loaded once, under another name.
       try put(line, as: "a.ndjson")
       try await eventually("a second file of the same name") { isThere("done/a-2.ndjson") }
       try await holdTheStore(at: root + "/two") {
@@ -237,7 +237,7 @@
       try await eventually("a file that had to wait") { isThere("done/d.ndjson") }
       var unknownCount = 0
       if shim != nil {
-        // From here on the disk takes no commit, and says nothing that could be relied on.
+        // From here on the disk accepts no commit, and a commit's outcome is unknown.
         try Data().write(to: URL(fileURLWithPath: fault))
         try put(line, as: "e.ndjson")
         try await eventually("a file of which nobody knows whether it was loaded") { isThere("unsure/e.ndjson") }
@@ -257,12 +257,12 @@
         "the example ended with \(process.terminationStatus)")
       findings.expect(!isReady(), "a stopped example is not ready")
       findings.expect(isThere("half.ndjson.part"), "a file without its name is left alone")
-      // Whether it had begun with the last file is the machine's to say; half of it must not be there.
+      // Whether the last file was begun depends on the machine, but it must not be loaded partially.
       let isLoaded = isThere("done/c.ndjson")
       findings.expect(isLoaded != isThere("c.ndjson"), "the last file is in one place")
       let store = try ObjectStore.open(at: root + "/two")
       defer { store.close() }
-      // What came after the unknown commit, and perhaps that itself.
+      // The files after the unknown commit, and possibly that commit itself.
       let least = (isLoaded ? 20_003 : 3) + unknownCount
       let count = try store.info().objectCount
       findings.expect(
@@ -271,8 +271,8 @@
       findings.expect(try store.check().issues.isEmpty, "the example's store is sound")
     }
 
-    /// A library that, while a file is there, lets no meta page be written (LMDB 0.9 does that in 120 bytes), and nothing be synced after
-    /// the first that was not: then nobody can tell what the disk has. Nil where there is no compiler.
+    /// Builds a library that fails writes of meta pages (120 bytes in LMDB 0.9) while a file exists, and every sync
+    /// after the first failed write, so that the durable state is unknown. Returns nil without a compiler.
     func makeShim() -> String? {
       let path = root + "/fault.so"
       let source = """
