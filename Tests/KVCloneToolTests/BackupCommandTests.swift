@@ -102,7 +102,7 @@ struct BackupCommandTests {
   @Test("an interrupt ends it (130), and nothing is left")
   func interrupt() throws {
     let scratch = try Scratch.filled()
-    // Large enough that a signal comes before the end.
+    // Large enough that a signal arrives before the end.
     let blob = Data((0..<4_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
     try blob.write(to: URL(fileURLWithPath: scratch.file("blob")))
     for number in 1...30 { try scratch.succeed("blob", "put", "Note/\(number)", "data", scratch.file("blob")) }
@@ -114,7 +114,7 @@ struct BackupCommandTests {
       process.standardError = errors
       process.standardOutput = FileHandle.nullDevice
       try process.run()
-      // Its directory shows that it is at work.
+      // The temporary directory shows that the command is running.
       while process.isRunning, try names(scratch).count < 3 {}
       process.interrupt()
       let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
@@ -127,7 +127,7 @@ struct BackupCommandTests {
   }
 }
 
-/// `Tools/reflink` works; its figures are for those who run it with its own sizes.
+/// `Tools/reflink` runs without errors; its measurements are for runs with other sizes.
 @Suite struct ReflinkTests {
   private static let buildDirectory = (Scratch.executable as NSString).deletingLastPathComponent
   private static let isPossible: Bool = {

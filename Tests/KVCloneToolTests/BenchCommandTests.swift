@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `kvclone bench`: what it tells, and that nothing of it stays.
+/// `kvclone bench`: its output, and the removal of its files.
 @Suite("kvclone: bench")
 struct BenchCommandTests {
   private static let small = [
@@ -46,7 +46,7 @@ struct BenchCommandTests {
     let run = try scratch.run(Self.small + ["--at", "disk", "--images", "0"])
     #expect(run.code == 0 && run.errors.isEmpty, "\(run.errors)")
     let lines = run.text.split(separator: "\n").map(String.init)
-    // A heading, the steps without images, and a line about what was asked for.
+    // A heading, the steps without images, and a line with the parameters.
     #expect(lines.count == 10 && lines[0].hasPrefix("STEP") && !run.text.contains("images  "), "\(run.text)")
     #expect(lines.allSatisfy { $0.count <= 80 }, "\(run.text)")
     #expect(lines[9].contains("2 rounds with 300 objects") && lines[9].contains("seed 7"))
@@ -88,7 +88,7 @@ struct BenchCommandTests {
     process.standardError = errors
     process.standardOutput = FileHandle.nullDevice
     try process.run()
-    // Its directory shows that it is at work.
+    // The temporary directory shows that the command is running.
     while process.isRunning, try names(scratch).isEmpty {}
     process.interrupt()
     let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// CSV as other programs read it: RFC 4180, with nil and the empty text apart.
+/// CSV as other programs read it: RFC 4180, with nil distinct from the empty string.
 @Suite("kvclone: CSV")
 struct CSVTests {
   private let scratch: Scratch
@@ -29,9 +29,9 @@ struct CSVTests {
     #expect(try csv("Summary", "TRUEPREDICATE", "--select", "text") == "text\n\"\"\nNULL\n")
     #expect(try csv("Summary", "TRUEPREDICATE", "--select", "note.name") == "note.name\nNULL\n\"\"\n")
     #expect(try csv("Tag", "TRUEPREDICATE", "--select", "label") == "label\n\"\"\n\"NULL\"\nx\n")
-    // Among other columns the text needs no quotes.
+    // In a record of several columns the string needs no quotes.
     #expect(try csv("Tag", "label == 'NULL'") == "id,label\nTag/2,NULL\n")
-    // Texts have quotes in tables anyway.
+    // Strings are quoted in single-column output.
     #expect(try scratch.succeed("query", "Summary", "TRUEPREDICATE", "--select", "text").text == "text\n\"\"\n\n")
   }
 
@@ -48,7 +48,7 @@ struct CSVTests {
     #expect(Self.parse(try scratch.read("names.csv")).dropFirst().map(\.first) == texts)
   }
 
-  /// Records of fields by RFC 4180, from the bytes.
+  /// Parses records of fields from the bytes by RFC 4180.
   private static func parse(_ data: Data) -> [[String]] {
     var records: [[String]] = []
     var fields: [String] = []

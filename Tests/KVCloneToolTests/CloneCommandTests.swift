@@ -202,7 +202,7 @@ struct CloneCommandTests {
     #expect(rule("└ summary → Summary × 1", "(R7)"), "\(text)")
     #expect(rule("  └ note → Note × 1 (see above)", "(R7)"), "\(text)")
     #expect(lines.count { $0.contains("items →→") } == 1)
-    // What is said of the root alone is not said of it where it is come upon.
+    // An exclusion of the root only does not apply to the same entity deeper in the graph.
     let excluded = try scratch.succeed("clone", "Note/1", "-n", "--exclude", "items").text
     #expect(excluded.contains("items →→ Item") && excluded.contains("excluded by the call (R5)"), "\(excluded)")
     #expect(!excluded.contains("items →→ Item ×"), "\(excluded)")

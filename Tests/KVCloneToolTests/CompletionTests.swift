@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// Each completion script, loaded by its shell and asked what a tab would offer.
+/// Each completion script, loaded by its shell, with the completions of given lines.
 @Suite("kvclone: completions")
 struct CompletionTests {
-  /// What is typed, what is offered among other things, and whether nothing else may be.
+  /// The input line, some of the expected completions, and whether these are all.
   private static let questions: [(line: String, offers: Set<String>, isAll: Bool)] = [
     ("kvclone s", ["salvage", "set", "snapshot", "stat"], true),
     ("kvclone clone --", ["--exclude", "--passing-exclusions", "--from-snapshot", "--blobs", "--json"], false),
@@ -16,7 +16,7 @@ struct CompletionTests {
     ("kvclone backup -s sto", ["store"], false),
   ]
 
-  /// The same, of what the store has.
+  /// Lines with completions from the store.
   private static let storeQuestions: [(line: String, offers: Set<String>, isAll: Bool)] = [
     ("kvclone ls -s store ", ["Base", "Item", "Note", "Summary", "Tag"], false),
     ("kvclone get -s store Note/", ["Note/1", "Note/2"], true),
@@ -24,7 +24,7 @@ struct CompletionTests {
     ("kvclone get -s nothing Note/", [], true),
   ]
 
-  /// A store to ask about, and the shell's script.
+  /// Creates a store and the completion script of a shell.
   private func prepared(_ shell: String) throws -> Scratch {
     let scratch = try Scratch.filled(2)
     try scratch.succeed("snapshot", "create", "monday")
@@ -42,7 +42,7 @@ struct CompletionTests {
     for question in questions {
       let run = try ask(scratch, question.line)
       #expect(run.code == 0 && run.errors.isEmpty, "\(question.line): \(run.code) \(run.errors)")
-      // A directory may be offered with its slash, and options with what is said about them.
+      // A directory may be offered with a slash, and options with a description.
       let words = run.text.split(separator: "\n").map { line in
         var word = line.prefix { $0 != "\t" }
         while word.hasSuffix(" ") || word.hasSuffix("/") && question.line.contains("sto") { word.removeLast() }
@@ -75,14 +75,14 @@ struct CompletionTests {
   @Test(.enabled(if: Programs.has("fish"), "needs fish"))
   func fish() throws {
     let fish = try #require(Programs.path("fish"))
-    // Where it is not on a terminal, fish 3.6 does not tell a script what was typed, and what asks the tool itself fails.
+    // Without a terminal, fish 3.6 does not pass the input line to scripts, so completions that call the tool fail.
     try expectAnswers("fish", Self.questions.filter { !$0.line.hasSuffix(" --") }) { scratch, line in
       try scratch.runProgram(
         fish, ["--no-config", "-c", "source ./_kvclone; complete -C $argv[1]", line], isHere: true)
     }
   }
 
-  /// What the tool itself is asked for.
+  /// Completions that call the tool.
   @Test(.enabled(if: Programs.has("fish") && TerminalSession.isPossible, "needs fish and tmux"))
   func fishOnATerminal() throws {
     let scratch = try prepared("fish")
@@ -94,7 +94,7 @@ struct CompletionTests {
       let terminal = try TerminalSession(columns: 100, shell: shell, in: scratch)
       try terminal.wait("a prompt") { try terminal.screen().contains { $0.hasPrefix(">") } }
       try terminal.press(question.line, "Tab")
-      // Several are listed below the line; a single one completes it.
+      // Several completions are listed below the line; a single one completes it.
       let words = question.offers.count > 1 ? Array(question.offers) : question.offers.map { " \($0)" }
       try terminal.wait("\(question.line)⇥") {
         let screen = try terminal.screen()
@@ -103,7 +103,7 @@ struct CompletionTests {
     }
   }
 
-  /// A second shell, on a terminal of its own, gets the line and a tab. What the completion system adds to its list is
+  /// A second shell on a pseudo-terminal receives the line and a tab. The completion system's additions to its list are
   /// written to a file.
   private static let zshProgram = #"""
     zmodload zsh/zpty || exit 1

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Values that begin with a hyphen, which is an option's sign.
+/// Values that begin with a hyphen, which otherwise marks an option.
 @Suite("kvclone: values that begin with -")
 struct DashValueTests {
   private let scratch: Scratch

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What `Tools/systemd` has for operators works.
+/// The units and scripts of `Tools/systemd` work.
 @Suite("Tools/systemd")
 struct DeploymentTests {
   private static let folder: String = {
@@ -20,10 +20,10 @@ struct DeploymentTests {
     try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
   }
 
-  /// The names of the backups that these tests make themselves.
+  /// The names of the backups that these tests create.
   private static let old = ["20200101T000000Z", "20200102T000000Z", "20200103T000000Z"]
 
-  /// A store with a note, and a folder with three backups of it that are old, and what else may lie there.
+  /// Creates a store with a note, and a folder with three old backups of it and unrelated files.
   private func withBackups() throws -> (scratch: Scratch, backups: String) {
     let scratch = try Scratch()
     try scratch.makeStore()
@@ -34,7 +34,7 @@ struct DeploymentTests {
     return (scratch, backups)
   }
 
-  /// The names in a folder without the lock that the script leaves there.
+  /// Returns the names in a folder without the lock file of the script.
   private func contents(_ folder: String) throws -> [String] {
     try names(folder).filter { $0 != ".lock" }
   }
@@ -42,7 +42,7 @@ struct DeploymentTests {
   @Test("backups are made and kept, the newest is restored for a drill, and the exit code reports corruption")
   func nightlyJobs() throws {
     let (scratch, backups) = try withBackups()
-    // The names of backups and no backups: no file, and no store.
+    // Names of backups that are not backups: neither files nor stores.
     for name in ["20200101T000000Z.keep", "20190101T000000Z", "other"] {
       try FileManager.default.createDirectory(atPath: "\(backups)/\(name)", withIntermediateDirectories: true)
     }
@@ -56,7 +56,7 @@ struct DeploymentTests {
     #expect(drill.code == 0 && drill.errors.isEmpty, "\(drill.code) \(drill.errors)")
     #expect(try nightly(scratch, "check", scratch.store).code == 0)
     #expect(try contents(backups) == left)
-    // One byte of a value has rotted: the drill tells, and leaves nothing of what it tried.
+    // One byte of a value is corrupted: the drill reports it, and removes its trial restore.
     try flipOneByte(of: "needle", in: "\(backups)/\(newest)/data.mdb")
     let rotten = try nightly(scratch, "drill", backups)
     #expect(rotten.code == 4, "\(rotten.code) \(rotten.errors)")
@@ -64,13 +64,13 @@ struct DeploymentTests {
     #expect(try nightly(scratch, "check", "\(backups)/\(newest)").code == 4)
     try flipOneByte(of: "needle", in: scratch.store + "/data.mdb")
     #expect(try nightly(scratch, "check", scratch.store).code == 4)
-    // What has rotted is not copied, and replaces nothing.
+    // A corrupted store is not backed up, and replaces no backup.
     let copied = try nightly(scratch, "backup", scratch.store, backups, "1")
     #expect(copied.code == 1 && !copied.errors.isEmpty, "\(copied.code) \(copied.errors)")
     #expect(try contents(backups) == left)
   }
 
-  /// Flips a bit at the first place where the text stands in the file, which stays the file that it is.
+  /// Flips a bit at the first occurrence of the text in the file, in place.
   private func flipOneByte(of text: String, in path: String) throws {
     let handle = try #require(FileHandle(forUpdatingAtPath: path))
     defer { try? handle.close() }
@@ -106,7 +106,7 @@ struct DeploymentTests {
     #expect(run.code == 1 && run.errors.contains("the clock went back"), "\(run.code) \(run.errors)")
     let left = try contents(backups)
     #expect(left.count == 4 && left.contains(Self.old[0]) && left.contains(Self.old[2]))
-    // Set right, the next one removes what is too much.
+    // After the correction, the next run removes the excess backups.
     try FileManager.default.removeItem(atPath: "\(backups)/29990101T000000Z")
     #expect(try nightly(scratch, "backup", scratch.store, backups, "1").code == 0)
     #expect(try contents(backups).count == 1 && !contents(backups).contains(Self.old[2]))
@@ -133,7 +133,7 @@ struct DeploymentTests {
   @Test("what killed runs have left is removed, and one that is ended leaves nothing")
   func killedRuns() throws {
     let (scratch, backups) = try withBackups()
-    // Killed before the backup had its name, while an old one was removed, and in a drill.
+    // Killed before the backup was renamed, while an old one was removed, and in a drill.
     try FileManager.default.moveItem(atPath: "\(backups)/\(Self.old[0])", toPath: "\(backups)/.next")
     try FileManager.default.moveItem(atPath: "\(backups)/\(Self.old[1])", toPath: "\(backups)/.old")
     try FileManager.default.createDirectory(
@@ -144,7 +144,7 @@ struct DeploymentTests {
     #expect(try nightly(scratch, "backup", scratch.store, backups, "2").code == 0)
     let left = try contents(backups)
     #expect(left.count == 2 && left.first == Self.old[2])
-    // A program in kvclone's place that restores for as long as it is let.
+    // A program that replaces kvclone and restores until it is stopped.
     try scratch.write(
       """
       #!/bin/sh
@@ -155,7 +155,7 @@ struct DeploymentTests {
     try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: scratch.file("slow"))
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    // The threads of a Swift program block signals, and what they start would, too.
+    // The threads of a Swift program block signals, and child processes would inherit this.
     process.arguments = [
       "--default-signal", "KVCLONE=\(scratch.file("slow"))", "\(Self.folder)/kvclone-nightly", "drill", backups,
     ]
@@ -170,7 +170,7 @@ struct DeploymentTests {
     process.waitUntilExit()
     #expect(process.terminationReason == .exit && process.terminationStatus == 143)
     #expect(try contents(backups) == left)
-    // The lock went with it.
+    // The lock was released with the process.
     #expect(try nightly(scratch, "drill", backups).code == 0)
   }
 
@@ -183,12 +183,12 @@ struct DeploymentTests {
     #expect(units.count == 7)
     var paths: [String] = []
     for unit in units {
-      // What is installed elsewhere stands for itself.
+      // Replaces the installed path by the path in the source tree.
       let text = try String(contentsOfFile: "\(Self.folder)/\(unit)", encoding: .utf8)
         .replacing("/usr/local/bin/kvclone-nightly", with: "\(Self.folder)/kvclone-nightly")
         .replacing("/usr/local/bin/kvclone-inbox", with: Scratch.executable)
       #expect(!text.contains("/usr/local"))
-      // An instance of each template, as it will be started.
+      // An instance of each template, as systemd starts it.
       let name = unit.replacing("@.", with: "@notes.")
       try scratch.write(text, to: unit)
       paths.append(scratch.file(name))

@@ -1,12 +1,13 @@
 import Foundation
 import Testing
 
-/// Paths at which commands write: exit code 1 and the path named, never 10, and never anything in a store's own directory.
+/// Output paths: exit code 1 with the path in the message, never 10, and no file in the store's own directory.
 @Suite("kvclone: destinations")
 struct DestinationTests {
   private enum Kind { case newDirectory, directory, file }
 
-  /// A command that writes to `path`; the store is the scratch's own unless the arguments name another.
+  /// Returns commands that write to `path`; the store is that of the scratch directory unless the arguments name
+  /// another.
   private static func commands(_ scratch: Scratch, _ path: String) -> [(kind: Kind, arguments: [String])] {
     let store = ["-s", scratch.store]
     let model = scratch.file("Notes.xcdatamodeld")
@@ -31,7 +32,7 @@ struct DestinationTests {
     try scratch.succeed("backup", scratch.file("backup"))
   }
 
-  /// The command ends with 1, one line that has `words`, and no word of a missing store.
+  /// Expects exit code 1 and one line that contains `words`, without a mention of a missing store.
   private func expectRefusal(_ arguments: [String], _ words: String...) throws {
     let run = try scratch.run(arguments)
     #expect(run.code == 1, "\(arguments): \(run.errors)")
@@ -59,7 +60,7 @@ struct DestinationTests {
     try FileManager.default.createDirectory(atPath: scratch.file("empty"), withIntermediateDirectories: true)
     try expectRefusal(into + [scratch.file("empty")], scratch.file("empty"))
     try expectRefusal(into + [scratch.file("file")], scratch.file("file"))
-    // What is read is the store that the command works on.
+    // An input that is read counts as the store of the command.
     #expect(try scratch.run(["restore", scratch.file("nothing"), "--to", scratch.file("new")]).code == 10)
   }
 
@@ -110,7 +111,7 @@ struct DestinationTests {
   @Test(
     "a directory that may not be written is named, with the right remedy", .enabled(if: hasReadOnlyPlace, "no /sys"))
   func readOnlyParent() throws {
-    // Refused to root as well. An import reads its database first.
+    // Rejected for root, too. An import reads its database first.
     for (_, arguments) in Self.commands(scratch, "/sys/kvclone-test") where !arguments.contains("import") {
       try expectRefusal(arguments, "/sys")
     }

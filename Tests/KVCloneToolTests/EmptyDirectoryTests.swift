@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A directory that exists and is empty, as a fresh volume is: no store to read, and a place for a new one.
+/// An existing empty directory, such as a fresh volume: it contains no store, and a store can be created in it.
 @Suite("kvclone: empty directories")
 struct EmptyDirectoryTests {
   private let scratch: Scratch

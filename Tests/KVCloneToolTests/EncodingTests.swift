@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Texts that begin with a byte order mark, as editors of Windows write them.
+/// Texts that begin with a byte order mark, as Windows editors write them.
 @Suite("kvclone: byte order marks")
 struct EncodingTests {
   private static let mark = "\u{FEFF}"

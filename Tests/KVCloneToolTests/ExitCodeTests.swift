@@ -4,7 +4,7 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// Each exit code that the tool documents, from a command that ends with it.
+/// Each documented exit code, from a command that exits with it.
 @Suite("kvclone: exit codes")
 struct ExitCodeTests {
   @Test("0, 1, 3, 4, 5, 10, 64")
@@ -75,7 +75,7 @@ struct ExitCodeTests {
   func openingIsBusy() throws {
     let scratch = try Scratch()
     try scratch.makeStore()
-    // As a process holds it that is stopped while it opens the store.
+    // Locked like by a process that is stopped while it opens the store.
     let file = open(scratch.store + "/lock.mdb", O_RDWR | O_CLOEXEC)
     defer { close(file) }
     #expect(kvclone_ofd_lock_byte(file, 1 << 62, 1) == 0)
@@ -96,7 +96,7 @@ struct ExitCodeTests {
     try scratch.makeStore()
     let svg = try scratch.succeed("model", "show", "--format", "svg").text
     let style = try #require(svg.firstMatch(of: /<style>@media \(prefers-color-scheme: dark\) \{([^<]*)\}<\/style>/))
-    // Every class that is drawn has a colour of its own there, and one without style sheets.
+    // Every class in the drawing has a colour in the style sheet, and a fallback without style sheets.
     let classes = Set(svg.matches(of: /class="(\w+)"/).map { String($0.1) })
     #expect(classes == ["paper", "box", "head", "abstract", "link", "parent"])
     for name in classes { #expect(style.1.contains(".\(name) {"), "\(name)") }

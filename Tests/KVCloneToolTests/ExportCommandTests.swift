@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `kvclone export`, and the way back.
+/// `kvclone export`, and the import of its output.
 @Suite("kvclone: export")
 struct ExportCommandTests {
   private static let lines = """
@@ -23,7 +23,7 @@ struct ExportCommandTests {
     try FileManager.default.contentsOfDirectory(atPath: scratch.path).filter { $0 != "Notes.xcdatamodeld" }.sorted()
   }
 
-  /// Without the store's UUID.
+  /// Returns the output without the store's UUID.
   private func objects(_ text: String) -> Substring { text.drop { $0 != "\n" } }
 
   @Test("what README.txt says loads it again")
@@ -94,7 +94,7 @@ struct ExportCommandTests {
   @Test("an interrupt ends it (130), and nothing is left")
   func interrupt() throws {
     let scratch = try filled()
-    // Large enough that a signal comes before the end.
+    // Large enough that a signal arrives before the end.
     let blob = Data((0..<4_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
     try blob.write(to: URL(fileURLWithPath: scratch.file("blob")))
     for number in 1...30 {
@@ -107,7 +107,7 @@ struct ExportCommandTests {
     process.standardError = errors
     process.standardOutput = FileHandle.nullDevice
     try process.run()
-    // Its folder shows that it is at work.
+    // The temporary folder shows that the command is running.
     while process.isRunning, try names(scratch).count < 2 {}
     process.interrupt()
     let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)

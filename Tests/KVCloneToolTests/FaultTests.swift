@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// `Tools/faults` works, and finds what it should. What it says about the store is for `Tools/faults` itself: these are
-/// the smallest campaigns that can fail.
+/// `Tools/faults` runs, and finds injected faults. These are the smallest campaigns that can fail; campaigns that test
+/// the store are run by `Tools/faults` itself.
 @Suite struct FaultTests {
   private static let root = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
@@ -33,7 +33,7 @@ import Testing
 
   @Test(.enabled(if: isPossible, "needs a C compiler for the shim, and KVCloneFaultTool beside the tests"))
   func plantedMistakesAreFound() throws {
-    // A smaller workload has not everything that a mistake can be made in.
+    // A smaller workload does not contain every operation that can fail.
     let run = try run(["--quick", "--self-test"])
     #expect(run.code == 0, "\(run.errors)")
     let rows = run.text.split(separator: "\n").filter { $0.hasPrefix("| G16 | planted:") }

@@ -22,7 +22,7 @@ struct GenerateCommandTests {
     #expect(first.text.split(separator: "\n").map(String.init) == names)
     let text = String(decoding: try scratch.read("out/Note.swift"), as: UTF8.self)
     #expect(text.contains("public struct Note: EntityObject {\n  public var rank: Int16?\n"))
-    // Nothing is written that would not change.
+    // Unchanged files are not written.
     let again = try scratch.run(["model", "generate", "Notes.xcdatamodeld", "-o", "out", "--json"])
     let json = try again.json()
     #expect(json["files"] as? [String] == names && json["written"] as? Int == 0)

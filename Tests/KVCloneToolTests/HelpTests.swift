@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The help of every command, as the argument parser knows it.
+/// The help of every command, from the argument parser's dump.
 @Suite("kvclone: help")
 struct HelpTests {
   private struct Command {
@@ -28,7 +28,7 @@ struct HelpTests {
 
     var all: [Command] { [self] + subcommands.flatMap(\.all) }
 
-    /// The lines below EXAMPLES, one for each command that is shown.
+    /// The lines below EXAMPLES, one for each command in them.
     var examples: [String] {
       guard let range = discussion.range(of: "EXAMPLES:\n") else { return [] }
       return discussion[range.upperBound...].replacing(/\\\n\s+/, with: "")
@@ -41,7 +41,7 @@ struct HelpTests {
     return Command(try #require(try run.json()["command"] as? [String: Any]), below: "")
   }
 
-  /// The words of a shell's command line: those of the command `kvclone` in it.
+  /// Returns the words of the `kvclone` command in a shell's command line.
   private static func words(_ line: String) -> [String] {
     var words: [String] = []
     var word = ""
@@ -115,7 +115,7 @@ struct HelpTests {
     #expect(bare.code == 0 && bare.errors.isEmpty)
     let lines = bare.text.split(separator: "\n", omittingEmptySubsequences: false)
     #expect(lines.count < 16 && lines.allSatisfy { $0.count <= 80 }, "\(lines.filter { $0.count > 80 })")
-    // What it names is there.
+    // The commands that the help names exist.
     let names = Set(try root().subcommands.map(\.name))
     for command in ["demo", "init", "load", "query", "clone", "check"] {
       #expect(bare.text.contains(" \(command)") && names.contains(command))

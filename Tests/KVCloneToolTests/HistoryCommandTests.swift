@@ -35,7 +35,7 @@ struct HistoryCommandTests {
     #expect(
       try scratch.succeed("history", "--purge-before", "2001-02-03T04:05:06Z", "--json").json()["purged"] as? Int == 0)
     #expect(try scratch.succeed("history", "--purge-before", "2999-01-01T00:00:00Z").text == "purged 2 transactions\n")
-    // A date as the tool itself writes it.
+    // A date in the tool's output format.
     try scratch.succeed("insert", "Note")
     let later = try scratch.succeed("history", "--json").json()
     let date = try #require((later["transactions"] as? [[String: Any]])?.first?["date"] as? String)
@@ -72,7 +72,7 @@ struct HistoryCommandTests {
     process.standardOutput = output
     process.standardError = errors
     try process.run()
-    // It says when it begins.
+    // The command prints a line when it begins to watch.
     #expect(String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self).hasPrefix("watching after "))
     for number in 1...3 {
       try scratch.succeed("insert", "Note")

@@ -2,20 +2,20 @@ import Foundation
 import Glibc
 import Testing
 
-/// NDJSON that an enemy has written: 64 MB of it at a time, in a process that may have little memory.
+/// Malicious NDJSON of 64 MB, loaded in a process with limited memory.
 @Suite("kvclone load: hostile text")
 struct HostileTextTests {
   private static let length = 64 << 20
-  /// Bytes of memory that the load may write to: eight times the text, for texts that are one line.
+  /// The limit of the load's writable memory in bytes: eight times the text, for texts that are one line.
   private static let dataLimit = 512 << 20
 
-  /// A text: what stands before and after, and what is repeated in between until it is 64 MB long.
+  /// A text: a prefix, a suffix, and a part repeated in between until the text is 64 MB long.
   struct Text: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let start: String
     let piece: String
     let end: String
-    /// The error's kind; nil where the text is in order.
+    /// The kind of the error, or nil if the text is valid.
     let kind: String?
 
     init(_ name: String, _ start: String, _ piece: String, _ end: String = "", _ kind: String? = "unreadableLine") {
@@ -159,12 +159,12 @@ struct HostileTextTests {
     #expect(try load("inside/data.ndjson", scratch).code == 0)
     #expect(try scratch.succeed("blob", "get", "Note/1", "data").text == "no secret")
     #expect(try scratch.read("store/data.mdb").range(of: Data("the secret".utf8)) == nil)
-    // It would have been seen.
+    // Control: the watch detects an opened file.
     _ = try scratch.read("outside/secret")
     #expect(watch.opened() == ["secret"])
   }
 
-  /// Runs the tool with little memory. A sanitizer's own would not fit.
+  /// Runs the tool with limited memory, except with a sanitizer, because its own memory would not fit.
   private func load(_ file: String, _ scratch: Scratch) throws -> ToolRun {
     let limit = Sanitizer.isOn ? "" : "ulimit -d \(Self.dataLimit >> 10) && "
     return try scratch.runProgram(
@@ -176,7 +176,7 @@ struct HostileTextTests {
   }
 }
 
-/// Tells which files of a directory are opened.
+/// Records the files that are opened in a directory.
 private final class OpenWatch {
   private let descriptor: Int32
 
@@ -188,7 +188,7 @@ private final class OpenWatch {
 
   deinit { close(descriptor) }
 
-  /// The names of those that were since the last call, without repetition of one after the other.
+  /// Returns the names of files opened since the last call, without consecutive repetitions.
   func opened() -> [String] {
     var names: [String] = []
     var buffer = [UInt8](repeating: 0, count: 1 << 16)

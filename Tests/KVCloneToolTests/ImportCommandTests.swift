@@ -6,7 +6,7 @@ import Testing
 /// `kvclone import`.
 @Suite("kvclone: import")
 struct ImportCommandTests {
-  /// A folder with a database and the model that wrote it.
+  /// Creates a folder with a database and the model that wrote it.
   func place(_ change: (inout CoreDataFixture) -> Void = { _ in }) throws -> (Scratch, String) {
     let scratch = try Scratch()
     var fixture = CoreDataFixture()
@@ -18,7 +18,7 @@ struct ImportCommandTests {
     return (scratch, path)
   }
 
-  /// As Xcode writes the fixture's model.
+  /// The fixture's model in Xcode's format.
   private static let contents: String = {
     var text = #"<?xml version="1.0" encoding="UTF-8"?><model type="com.apple.IDECoreDataModeler.DataModel">"#
     for entity in CoreDataFixture.model.entities {
@@ -97,7 +97,7 @@ struct ImportCommandTests {
     try scratch.succeed("check")
   }
 
-  /// An object without a required value is there, and stays what it is until the value is set.
+  /// An object without a required value is kept, and stays unchanged until the value is set.
   @Test("objects that violate a rule: read, changed, cloned, dumped and loaded")
   func kept() throws {
     let (scratch, path) = try place { fixture in
@@ -116,7 +116,7 @@ struct ImportCommandTests {
     try scratch.succeed("check")
     #expect(try scratch.succeed("query", "Folder", "name == nil", "--format", "ids").text == "Folder/9\n")
     #expect(try scratch.tool("link", "Folder/9", "cover", "ImageNote/20").code == 1)
-    // A clone is a copy, with what the source has.
+    // A clone is a copy, including missing values.
     #expect(try scratch.tool("clone", "-n", "Folder/9").code == 0)
     #expect(try scratch.succeed("clone", "Folder/9").text.contains("Folder/10"))
     try scratch.succeed("check")
@@ -205,7 +205,7 @@ struct ImportCommandTests {
   @Test("an interrupt ends it with 130 and nothing left")
   func interrupted() throws {
     let (scratch, path) = try place { fixture in
-      // Enough rows to be at work for a while.
+      // Enough rows for the import to run for a while.
       fixture.rows["ZNOTE"] = (Int64(100)..<8_000).map { key in
         (id: key, values: CoreDataFixture.note(2, ["ZNAME": .text("note \(key)"), "ZPARENT": .integer(key)]))
       }
@@ -220,7 +220,7 @@ struct ImportCommandTests {
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle(forWritingAtPath: errors)
     try process.run()
-    // It has begun when its directory is there.
+    // The import has begun when its directory exists.
     while process.isRunning,
       try !FileManager.default.contentsOfDirectory(atPath: scratch.path).contains(where: { $0.contains("creating") })
     {

@@ -80,7 +80,7 @@ struct LoadBrokenCommandTests {
     let scratch = try Scratch()
     try scratch.makeStore()
     let start = #"{"id":"Item/2"}"# + "\n{\n"
-    // Its batch is longer than the longest file allowed.
+    // The batch is larger than the limit of the file size.
     let data = String(repeating: "A", count: 8 << 20)
     try scratch.write(
       start + #"{"id":"Note/1","attributes":{"data":{"base64":"\#(data)"}}}"# + "\n", to: "in.ndjson")

@@ -19,7 +19,7 @@ final class LockHolder {
     guard !output.fileHandleForReading.availableData.isEmpty else { throw CocoaError(.fileReadUnknown) }
   }
 
-  /// Aborts its transaction and waits for its end.
+  /// Aborts the transaction and waits for the end of the process.
   func release() throws {
     try input.fileHandleForWriting.close()
     process.waitUntilExit()

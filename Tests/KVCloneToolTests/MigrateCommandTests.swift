@@ -2,7 +2,7 @@ import Foundation
 import KVCloneTestSupport
 import Testing
 
-/// `migrate`, where it cannot be done without being told how.
+/// `migrate` in cases that cannot be inferred.
 struct MigrateCommandTests {
   private static let old = """
     <model><entity name="Note">
@@ -17,13 +17,13 @@ struct MigrateCommandTests {
     </entity></model>
     """
 
-  /// Says which version is the current one.
+  /// The file that names the current version.
   private static let current = """
     <?xml version="1.0" encoding="UTF-8"?>
     <plist version="1.0"><dict><key>_XCCurrentVersionName</key><string>Notes 2.xcdatamodel</string></dict></plist>
     """
 
-  /// A store of the first of two versions, with a note.
+  /// Creates a store of the first of two versions, with a note.
   private func scratch(_ lines: String...) throws -> Scratch {
     let scratch = try Scratch()
     for (name, contents) in [("Notes", Self.old), ("Notes 2", Self.new)] {
@@ -52,7 +52,7 @@ struct MigrateCommandTests {
     let json = try scratch.tool("migrate", "--model", bundle, "--to", "Notes 2", "--plan", "--json").json()
     let steps = try #require(json["steps"] as? [[String: Any]])
     #expect((steps.first?["mappingSkeleton"] as? String)?.contains(marks[0]) == true)
-    // Without --plan the same goes to stdout, and the error stays one line.
+    // Without --plan the same text goes to stdout, and the error stays one line.
     let run = try scratch.tool("migrate", "--model", bundle, "--to", "Notes 2")
     #expect(run.code == 1 && run.errors.split(separator: "\n").count == 1)
     for mark in marks { #expect(run.text.contains(mark), "\(run.text)") }
@@ -155,7 +155,7 @@ struct MigrateCommandTests {
     #expect(messages.contains { $0.contains("set the renaming identifier to 'Note'") })
     #expect(messages.contains { $0.contains("set the renaming identifier to 'label'") })
     #expect(warnings.allSatisfy { $0["file"] as? String == "Notes.xcdatamodeld/Notes 2.xcdatamodel" })
-    // Of a version that is not looked at, nothing is said; nor of the first one.
+    // Versions that were not selected are not reported; neither is the first one.
     #expect(try scratch.run(["model", "lint", "Notes.xcdatamodeld", "--model-version", "Notes"]).text == "")
   }
 }

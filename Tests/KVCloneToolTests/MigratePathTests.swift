@@ -2,8 +2,8 @@ import Foundation
 import KVCloneTestSupport
 import Testing
 
-/// `migrate` with mapping models: all of them are used, or nothing is written; and what a plan says of removed things
-/// and identifiers.
+/// `migrate` with mapping models: all of them are used, or nothing is written; and the plan's report of removed
+/// properties and identifiers.
 struct MigratePathTests {
   private static func attribute(_ name: String, _ type: String = "String", _ more: String = "") -> String {
     "<attribute name=\"\(name)\" optional=\"YES\" attributeType=\"\(type)\" \(more)/>"
@@ -21,7 +21,7 @@ struct MigratePathTests {
     }
   }
 
-  /// A mapping model's file between two versions, for notes and tags; `body` comes from `text`, as Xcode writes it.
+  /// Writes a mapping model between two versions, for notes and tags; `body` comes from `text`, in Xcode's format.
   private static func writeMapping(
     _ scratch: Scratch, _ name: String, _ from: String, _ to: String, renames: Bool, policy: String? = nil
   ) throws {
@@ -55,8 +55,8 @@ struct MigratePathTests {
     try scratch.write("<database>\(file)</database>", to: "\(name).xcmappingmodel/xcmapping.xml")
   }
 
-  /// Four versions, the third of which lacks the tags that the others have; `text` is `body` in the fourth, which no
-  /// identifier says.
+  /// Four versions, the third of which lacks the tags that the others have; `text` is `body` in the fourth, without a
+  /// renaming identifier.
   private static func scratch(at version: String) throws -> Scratch {
     let scratch = try Scratch()
     let (note, tag) = (attribute("text"), entity("Tag", "", attribute("label")))
@@ -104,7 +104,7 @@ struct MigratePathTests {
     let other = try Self.scratch(at: "V 1")
     let first = try Self.migrate(other, "--mapping", other.file("first.xcmappingmodel"), "--json")
     #expect(try first.json()["versions"] as? [String] == ["V 1", "V 2", "V 4"])
-    // The step after it is inferred, in which the text has no place; the tags remain, which the third version lacks.
+    // The following step is inferred and drops the text; the tags remain, although the third version lacks them.
     #expect(try other.succeed("query", "Tag", "TRUEPREDICATE", "--count").text.contains("1"))
   }
 
@@ -148,7 +148,7 @@ struct MigratePathTests {
     let plan = try Self.migrate(scratch, "--plan")
     #expect(plan.text.contains("V 2 → V 4: ") && !plan.text.contains("V 3"))
     #expect(try Self.migrate(scratch).code == 0)
-    // The third version, which lacks the tags, is not passed.
+    // The path does not pass through the third version, which lacks the tags.
     #expect(try scratch.succeed("dump").text.contains("kept, too"))
   }
 
@@ -225,7 +225,7 @@ struct MigratePathTests {
       plan.contains("  removes MaintenaceEvent (2 objects) and the links to its objects: Vehicle.events\n"), "\(plan)")
     #expect(plan.contains("  removes Track (1 object)\n"), "\(plan)")
     #expect(plan.contains("  warning: Piece: the renaming identifier 'Song' matches nothing in V 1"), "\(plan)")
-    // The properties of an entity that is new are new with it.
+    // The properties of a new entity are not listed.
     #expect(!plan.contains("heading"))
     let json = try scratch.succeed("migrate", "--model", bundle, "--to", "V 2", "--plan", "--json").json()
     let step = try #require((json["steps"] as? [[String: Any]])?.first)

@@ -28,7 +28,7 @@ struct ObjectCommandTests {
     #expect(note["relationships"] as? [String: [String]] == [:])
     try scratch.succeed("set", "Note/1", "name:=null", "count=6")
     let changed = try scratch.succeed("get", "Note/1", "--json").json()
-    // Written as null, because an absent name would be loaded as the default one.
+    // Written as null, because a missing name would be loaded as the default.
     let name = (changed["attributes"] as? [String: Any])?["name"]
     #expect(name == nil || name is NSNull)
     #expect((changed["attributes"] as? [String: Any])?["count"] as? Int == 6)

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// The scripts that show the tool at work: a day of `Tools/operators-day`, and the session of the command line in
-/// the article Features, which must equal the output of the program.
+/// Demonstration scripts: a day of `Tools/operators-day`, and the command-line session in the article Features, which
+/// must equal the output of the program.
 @Suite("kvclone: scripts that show it")
 struct OperatorsDayTests {
   private static let corpus =

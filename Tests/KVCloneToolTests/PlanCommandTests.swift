@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Plans of the tool: exit code 0 is an operation that succeeds on the same state, and 1 lists every reason.
+/// Plans of the tool: exit code 0 means that the operation succeeds on the same state, and 1 lists every reason.
 struct PlanCommandTests {
   private static func version(_ code: String, unique: Bool = false) -> String {
     let constraint =
@@ -16,7 +16,7 @@ struct PlanCommandTests {
       """
   }
 
-  /// A store of a model whose next version has numbers instead of texts, and unique names.
+  /// Creates a store of a model with a next version that has numbers instead of strings, and unique names.
   ///
   /// - Parameter valid: whether the rows are valid in the next version, too.
   private func rows(_ count: Int, valid: Bool = false) throws -> Scratch {
@@ -112,7 +112,7 @@ struct PlanCommandTests {
     && (try? Scratch().runProgram(
       "/usr/bin/env", ["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"]))?.code == 0
 
-  /// Counts around the one that fills the disk, each in a store of its own.
+  /// Counts around the one that fills the disk, each in a separate store.
   @Test(.enabled(if: canMount, "mounting needs root"))
   func plansAgreeWithWhatAFullDiskLetsThrough() throws {
     let scratch = try rows(4)
@@ -143,7 +143,7 @@ struct PlanCommandTests {
     for line in run.text.split(separator: "\n") {
       let parts = line.split(separator: " ")
       try #require(parts.count == 4)
-      // A plan may refuse what would just fit, and never the other way round.
+      // A plan may reject an operation that would just fit, but never accept one that fails.
       if parts[2] == "0" { #expect(parts[3] == "0", "\(line)") }
       codes.insert(String(parts[2]))
     }
@@ -151,7 +151,7 @@ struct PlanCommandTests {
   }
 }
 
-/// Plans of imports look at the place of the new store.
+/// Plans of imports check the destination of the new store.
 extension ImportCommandTests {
   @Test("a plan of an import fails wherever the import would, for its destination")
   func destinations() throws {

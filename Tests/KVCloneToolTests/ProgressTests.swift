@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Progress, seen on terminals and beside them; and that an interrupt in the middle leaves nothing half done.
+/// Progress with and without a terminal, and interrupts, which leave no partial changes.
 @Suite("kvclone: progress")
 struct ProgressTests {
   private static let need: Comment = "needs tmux"
@@ -12,7 +12,7 @@ struct ProgressTests {
   func bar(_ columns: Int) throws {
     let scratch = try Scratch()
     try scratch.makeStore()
-    // Enough of them that it takes longer than the bar waits.
+    // Enough notes to exceed the delay of the progress bar.
     try scratch.write(Scratch.notes(400_000), to: "notes.ndjson")
     let terminal = try TerminalSession(columns: columns, in: scratch)
     try terminal.type("kvclone -s store load notes.ndjson")
@@ -26,7 +26,7 @@ struct ProgressTests {
     }
     let screen = try terminal.screen()
     #expect(screen.contains { $0.hasPrefix("loaded 400000 objects in ") }, "\(screen)")
-    // A line that had wrapped would have left a piece of itself.
+    // A wrapped line would have left a remainder on the screen.
     #expect(!screen.contains { $0.contains(" left") || $0.contains("%") }, "\(screen)")
     try terminal.type("kvclone -s store load notes.ndjson --quiet")
     #expect(try terminal.end() == 0)
@@ -47,7 +47,7 @@ struct ProgressTests {
       load.standardError = FileHandle(forWritingAtPath: errors)
       try load.run()
       var text = ""
-      // Until a line is there; or, where none may come, a few times.
+      // Until a line appears, or a few times if none is expected.
       for turn in 0..<10_000 where text.isEmpty && (isShown || turn < 10) {
         try input.fileHandleForWriting.write(contentsOf: lines(turn))
         Thread.sleep(forTimeInterval: 0.02)
@@ -58,7 +58,7 @@ struct ProgressTests {
       #expect(load.terminationStatus == 0)
       #expect(!text.contains("\u{1B}") && !text.contains("\r"))
       #expect(text.isEmpty != isShown, "\(options): \(text)")
-      // What comes from a pipe is spooled first.
+      // Input from a pipe is spooled first.
       if isShown { #expect(text.contains(/^load: spooling input: [0-9.]+ k?B, [0-9.]+ k?B\/s\n/), "\(text)") }
     }
   }
@@ -68,7 +68,7 @@ struct ProgressTests {
   func interruptedLoad() throws {
     let scratch = try Scratch.filled(3)
     #expect(mkfifo(scratch.file("slow"), 0o600) == 0)
-    // Kept open at both ends: the load's input never ends.
+    // Kept open at both ends, so that the load's input never ends.
     let slow = try #require(FileHandle(forUpdatingAtPath: scratch.file("slow")))
     let terminal = try TerminalSession(columns: 60, in: scratch)
     try terminal.type("kvclone -s store load - < slow")
@@ -80,7 +80,7 @@ struct ProgressTests {
     }
     try terminal.interrupt()
     #expect(try terminal.end() == 130)
-    // The terminal may have shown the key before it.
+    // The terminal may show the key before the message.
     #expect(try terminal.screen().contains { $0.hasSuffix("kvclone: interrupted; no partial changes remain") })
     try expectUnchanged(scratch, objects: 3)
   }
@@ -95,7 +95,7 @@ struct ProgressTests {
     #expect(try terminal.end() == 130)
     let bars = try terminal.bars()
     #expect(bars.allSatisfy { $0.count < 60 }, "\(bars)")
-    // The terminal may have shown the key before it.
+    // The terminal may show the key before the message.
     #expect(try terminal.screen().contains { $0.hasSuffix("kvclone: interrupted; no partial changes remain") })
     try expectUnchanged(scratch, objects: 3)
   }
@@ -109,13 +109,13 @@ struct ProgressTests {
     let before = try FileManager.default.contentsOfDirectory(atPath: scratch.path).sorted()
     let terminal = try TerminalSession(columns: 60, in: scratch)
     try terminal.type("kvclone -s store backup copy")
-    // Its directory shows that it is at work.
+    // The temporary directory shows that the command is running.
     try terminal.wait("a copy") {
       try FileManager.default.contentsOfDirectory(atPath: scratch.path).contains { $0.contains("copy") }
     }
     try terminal.interrupt()
     #expect(try terminal.end() == 130)
-    // The terminal may have shown the key before it.
+    // The terminal may show the key before the message.
     #expect(try terminal.screen().contains { $0.hasSuffix("kvclone: interrupted; no partial changes remain") })
     let after = try FileManager.default.contentsOfDirectory(atPath: scratch.path)
       .filter { !$0.hasPrefix("code.") && !$0.hasPrefix("terminal.") }
@@ -123,7 +123,7 @@ struct ProgressTests {
     try expectUnchanged(scratch, objects: 30)
   }
 
-  /// Some hundred notes, other ones at each turn: a load tells its progress once in a thousand lines or so.
+  /// Returns some hundred notes, different in each turn: a load reports its progress about every thousand lines.
   private func lines(_ turn: Int) -> Data {
     Data((0..<500).map { "{\"id\":\"Note/\(turn * 500 + $0)\"}\n" }.joined().utf8)
   }

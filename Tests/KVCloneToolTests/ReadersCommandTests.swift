@@ -4,7 +4,7 @@ import Testing
 
 @Suite("kvclone: readers")
 struct ReadersCommandTests {
-  /// A second process that has a snapshot pinned when this returns, until its input ends.
+  /// Starts a second process that holds a pinned snapshot until its input ends.
   static func pin(_ scratch: Scratch) throws -> Process {
     let process = Process()
     let folder = (Scratch.executable as NSString).deletingLastPathComponent
@@ -29,7 +29,7 @@ struct ReadersCommandTests {
     try scratch.succeed("history", "--on")
     #expect(try scratch.succeed("readers").text == "no readers\n")
     #expect(try scratch.succeed("readers", "--json").text == "{\"readers\":[],\"cleared\":0,\"writer\":null}\n")
-    // LMDB begins a new list of readers with the first process that opens the file: this one keeps it open.
+    // LMDB creates a new reader table for the first process that opens the file, so this process keeps the file open.
     var options = StoreOptions()
     options.isReadOnly = true
     let store = try ObjectStore.open(at: scratch.store, options: options)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What is named twice in one command counts once.
+/// An argument that is repeated in one command counts once.
 @Suite("kvclone: repeated names")
 struct RepeatedNameTests {
   private let scratch: Scratch
@@ -39,7 +39,7 @@ struct RepeatedNameTests {
     for _ in 0..<2 { try scratch.succeed("snapshot", "hold", "d", "tag") }
     #expect(try scratch.tool("snapshot", "delete", "d", "d").code == 1)
     try scratch.succeed("snapshot", "release", "d", "tag")
-    // A hold is there or not: ending it twice is an error, as anything else that is not there.
+    // Releasing a missing hold is an error, as for any missing object.
     #expect(try scratch.tool("snapshot", "release", "d", "tag").code == 1)
     try scratch.succeed("check")
   }
@@ -49,7 +49,7 @@ struct RepeatedNameTests {
     let (first, second) = (try uri("Item", 2), try uri("Item", 3))
     try scratch.succeed("link", "Note/1", "items", "Item/2", "Item/2", first, "--at", "0")
     #expect(try members("Note/1", "items") == ["Item/2", "Item/1"])
-    // To-one: one object, however often it is named.
+    // To-one: one object, even if its name is repeated.
     try scratch.succeed("link", "Item/3", "note", "Note/1", "Note/1")
     #expect(try members("Note/1", "items") == ["Item/2", "Item/1", "Item/3"])
     try scratch.succeed("unlink", "Note/1", "items", "Item/2", first, "Item/2")
@@ -88,7 +88,7 @@ struct RepeatedNameTests {
     let result = try scratch.run(["-s", scratch.store, "snapshot"] + back + ["--json"]).json()
     #expect(result["updated"] as? Int == 1)
     #expect(try scratch.succeed("get", "Note/1").text.contains("\"a\""))
-    // Backups are restored in an order: one that is named twice is a mistake.
+    // Backups are restored in the given order, so a repeated one is an error.
     try scratch.succeed("backup", scratch.file("b"))
     #expect(try scratch.run(["restore", scratch.file("b"), scratch.file("b"), "--to", scratch.file("r")]).code == 1)
   }

@@ -4,7 +4,7 @@ import Testing
 /// `kvclone salvage` and `repair`.
 @Suite("kvclone: salvage, repair")
 struct SalvageCommandTests {
-  /// Changes the store's file.
+  /// Corrupts the store's file.
   private func damage(_ scratch: Scratch, _ change: (inout Data) throws -> Void) throws {
     var bytes = try scratch.read("store/data.mdb")
     try change(&bytes)
@@ -30,7 +30,7 @@ struct SalvageCommandTests {
   func damaged() throws {
     let scratch = try Scratch.filled()
     try damage(scratch) { bytes in
-      // Each copy of the record, those on free pages too.
+      // Every copy of the record, including those on free pages.
       var start = bytes.startIndex
       while let range = bytes.range(of: Data("note 77".utf8), in: start..<bytes.endIndex) {
         bytes[range.lowerBound] ^= 1
@@ -50,7 +50,7 @@ struct SalvageCommandTests {
     #expect(report["lostObjects"] as? Int == 1 && report["complete"] as? Bool == false)
     let losses = try #require(report["losses"] as? [[String: Any]])
     #expect(losses.map { $0["object"] as? String } == ["Note/77"] && losses[0]["page"] is Int)
-    // It stands in for the damaged store.
+    // The salvaged store replaces the corrupted one.
     #expect(try scratch.run(["-s", scratch.file("new"), "insert", "Note", "name=new"]).text == "Note/301\n")
   }
 
@@ -93,7 +93,7 @@ struct SalvageCommandTests {
   @Test("an interrupt ends it (130), and nothing is left; the damaged store is unchanged")
   func interrupt() throws {
     let scratch = try Scratch.filled(1)
-    // Large enough that a signal comes before the end.
+    // Large enough that a signal arrives before the end.
     let blob = Data(count: 24_000_000)
     try blob.write(to: URL(fileURLWithPath: scratch.file("blob")))
     try scratch.succeed("blob", "put", "Note/1", "data", scratch.file("blob"))
@@ -105,7 +105,7 @@ struct SalvageCommandTests {
     process.standardError = errors
     process.standardOutput = FileHandle.nullDevice
     try process.run()
-    // The folder in which it works has another name.
+    // The temporary folder has another name than the result.
     while process.isRunning, try names().count < 3 {}
     #expect(try names().contains { $0.hasPrefix(".new.") })
     process.interrupt()
@@ -115,7 +115,7 @@ struct SalvageCommandTests {
     #expect(text == "kvclone: interrupted; no partial changes remain\n")
     #expect(try names() == ["Notes.xcdatamodeld", "store"])
     #expect(try scratch.read("store/data.mdb") == before)
-    // One that is killed leaves its folder, until the next one comes.
+    // A killed salvage leaves its folder, which the next salvage removes.
     let killed = scratch.process(["-s", scratch.store, "salvage", "-o", "new"])
     killed.standardError = FileHandle.nullDevice
     killed.standardOutput = FileHandle.nullDevice

@@ -93,7 +93,7 @@ struct SnapshotCommandTests {
       let (start, date) = (Date.now, try expires("span-\(text)", text))
       let end = Date.now
       let given = try #require(date)
-      // Read back to the second.
+      // Times are printed in whole seconds.
       #expect(given >= start.addingTimeInterval(seconds - 1) && given <= end.addingTimeInterval(seconds + 1), "\(text)")
     }
     for text in [

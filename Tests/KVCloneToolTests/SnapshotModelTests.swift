@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import Testing
 
-/// Messages about a snapshot of an earlier version of the model: its names are that version's.
+/// Errors about a snapshot of an earlier version of the model use the names of that version.
 @Suite("kvclone: snapshots after a migration")
 struct SnapshotModelTests {
   private let scratch: Scratch
@@ -45,13 +45,13 @@ struct SnapshotModelTests {
         #expect(run.errors.contains(word), "\(arguments): \(run.errors)")
       }
     }
-    // Without a snapshot, and at one of the present version, it is the store's.
+    // Without a snapshot, and for one of the current version, the model is the store's.
     for arguments in [["dump", "Note"], ["dump", "--snapshot", "after", "Note"], ["insert", "Note"]] {
       let run = try scratch.run(["-s", scratch.store, "--json"] + arguments)
       #expect(try run.code == 1 && run.error()["kind"] as? String == "unknownEntity", "\(arguments)")
       #expect(run.errors.contains("Fresh, Page") && !run.errors.contains("“One”"), "\(arguments): \(run.errors)")
     }
-    // Its name is known to the snapshot's model, and to no other.
+    // The name exists only in the snapshot's model.
     for arguments in [["clone"], ["clone", "-n"]] {
       let run = try scratch.run(["-s", scratch.store] + arguments + ["Gone/1", "--from-snapshot", "before"])
       #expect(run.code == 1 && run.errors.contains("Gone/1 of the snapshot before"), "\(run.errors)")

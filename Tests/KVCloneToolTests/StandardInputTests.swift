@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// What the tool reads and writes beside the store: standard input, and files that a user names.
+/// Input and output beside the store: standard input, and files given by the user.
 @Suite("Standard input and files next to the store")
 struct StandardInputTests {
-  /// Runs the tool by a shell, which can do more to its descriptors; `$0` stands for the tool and the store.
+  /// Runs the tool in a shell, to redirect its descriptors; `$0` is the tool, `$1` the store.
   private func shell(_ scratch: Scratch, _ command: String) throws -> ToolRun {
     try scratch.runProgram("/bin/sh", ["-c", #""$0" -s "$1" "# + command, Scratch.executable, scratch.store])
   }
@@ -48,7 +48,7 @@ struct StandardInputTests {
     try scratch.succeed("blob", "put", "Note/1", "data", "-", input: "new")
     #expect(try scratch.succeed("blob", "get", "Note/1", "data").text == "new")
     try scratch.succeed("check", "--read-data")
-    // Names are looked at first.
+    // Names are checked before the input is read.
     for names in [("Note/1", "name", "wrongType"), ("Note/1", "nope", "unknownProperty"), ("Note/9", "data", nil)] {
       let run = try scratch.tool("blob", "put", names.0, names.1, "-", "--json", input: "x")
       #expect(run.code == 1)
@@ -76,7 +76,7 @@ struct StandardInputTests {
     try scratch.succeed("check", "--read-data")
   }
 
-  /// Whether a process has a file without a name open in the store's directory.
+  /// Returns whether a process has an unnamed file open in the store's directory.
   private func isSpooling(_ process: Int32, _ scratch: Scratch) -> Bool {
     let manager = FileManager.default
     let folder = "/proc/\(process)/fd"
@@ -114,7 +114,8 @@ struct StandardInputTests {
     let scratch = try Scratch()
     try scratch.makeStore()
     let names = try FileManager.default.contentsOfDirectory(atPath: scratch.store).sorted()
-    // Blank lines need no room in the store. In blocks of 512 bytes or 1 KiB, as the shell has it: 1 or 2 MiB.
+    // Blank lines do not increase the size of the store. The limit is in blocks of 512 bytes or 1 KiB, depending on the
+    // shell: 1 or 2 MiB.
     let run = try scratch.runProgram(
       "/bin/sh",
       [
@@ -134,7 +135,7 @@ struct StandardInputTests {
     try scratch.makeStore()
     let load = scratch.process(["--store", scratch.store, "load", "-", "--verbose"])
     let (input, errors) = (Pipe(), Pipe())
-    // A pipe has room for 64 KiB.
+    // A pipe buffers 64 KiB.
     try errors.fileHandleForWriting.write(contentsOf: Data(count: 65_536))
     load.standardInput = input
     load.standardOutput = FileHandle.nullDevice
@@ -172,14 +173,14 @@ struct StandardInputTests {
       let lines = (1...25).map { "{\"id\":\"Item/\($0)\"}\n" }.joined()
       try pipe.fileHandleForWriting.write(contentsOf: Data(lines.utf8))
       let expected = batch.isEmpty ? 0 : 20
-      // The rest of a batch, or everything, waits for more lines, which do not come.
+      // The load waits for more lines, with a partial batch or the whole input uncommitted.
       for _ in 0..<200 {
         let isDone = try scratch.succeed("info", "--json").json()["objects"] as? Int == before + expected
         if isDone, isSpooling(load.processIdentifier, scratch) { break }
       }
       #expect(isSpooling(load.processIdentifier, scratch))
       #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.store).sorted() == names)
-      // Others do not wait for it.
+      // Other writers are not blocked.
       try scratch.succeed("insert", "Item")
       before += 1
       load.interrupt()

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Results that cannot be written are an error: an exit code of 0 means that the reader has them.
+/// Failed output is an error: exit code 0 means that the output was written completely.
 @Suite("kvclone: standard output")
 struct StandardOutputTests {
   private let scratch: Scratch
@@ -13,12 +13,12 @@ struct StandardOutputTests {
     try scratch.succeed("blob", "put", "Note/1", "data", "-", input: "bytes")
   }
 
-  /// Runs the tool by a shell, which can close its descriptors; `$0` is the tool, `$1` the store.
+  /// Runs the tool in a shell, which can close its descriptors; `$0` is the tool, `$1` the store.
   private func shell(_ command: String) throws -> ToolRun {
     try scratch.runProgram("/bin/sh", ["-c", command, Scratch.executable, scratch.store], isHere: true)
   }
 
-  /// A command of each kind of writer; `insert` and others change the store before they write.
+  /// A command for each kind of output; `insert` and others change the store before they write.
   private static let commands = [
     "dump", "info", "info --json", "get Note/1", "get Note/1 --json", "ls Note", "ls Note --json", "check",
     "query Note TRUEPREDICATE", "query Note TRUEPREDICATE --format csv", "query Note TRUEPREDICATE --format ids",
@@ -37,7 +37,7 @@ struct StandardOutputTests {
     try scratch.write(#"{"id":"Note/1"}"#, to: "Notes.ndjson")
     for command in Self.commands {
       for redirection in [">/dev/full", ">&-"] {
-        // Only a commit makes it write, and only then it learns that the disk is full.
+        // It writes only after a commit, and so detects a full disk only then.
         if command.hasPrefix("watch"), redirection != ">&-" { continue }
         let store = command.hasPrefix("-") || command.isEmpty ? "" : #"-s "$1""#
         let run = try shell(#""$0" \#(store) \#(command) \#(redirection)"#)

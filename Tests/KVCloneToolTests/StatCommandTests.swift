@@ -106,7 +106,7 @@ struct StatCommandTests {
     #expect(idle.value("kvclone_oldest_reader_age_seconds") == 0)
     let peer = try ReadersCommandTests.pin(scratch)
     defer { if peer.isRunning { kill(peer.processIdentifier, SIGKILL) } }
-    // Without a history no commit has a time, and another process's reader no age.
+    // Without a history, commits have no time, and readers of other processes no age.
     for _ in 0..<3 { try scratch.succeed("insert", "Note") }
     let held = try Exposition(try scratch.succeed("stat", "--format", "prometheus").text)
     #expect(try #require(held.value("kvclone_oldest_reader_lag_commits")) == 3)
@@ -122,7 +122,7 @@ struct StatCommandTests {
     #expect(try scratch.succeed("stat", "--format", "svg").text == text)
     let tiles = try Drawing(text).tiles
     #expect(tiles.count >= 8)
-    // All within the map, none over another, and together as large as it.
+    // All tiles are within the map, do not overlap, and cover it.
     let (left, right) = (tiles.map(\.left).min() ?? 0, tiles.map(\.right).max() ?? 0)
     let (top, bottom) = (tiles.map(\.top).min() ?? 0, tiles.map(\.bottom).max() ?? 0)
     #expect(left == 0 && right == 96_000)
@@ -162,7 +162,7 @@ struct StatCommandTests {
       }
     }
     #expect(Treemap.layout([], in: area).isEmpty)
-    // Sixteen equal ones in a square are squares.
+    // Sixteen equal tiles in a square are squares.
     let equal = Treemap.layout(
       Array(repeating: 1, count: 16), in: Treemap.Rectangle(left: 0, top: 0, right: 400, bottom: 400))
     #expect(equal.allSatisfy { abs($0.width - 100) < 1e-9 && abs($0.height - 100) < 1e-9 })
@@ -212,7 +212,7 @@ struct StatCommandTests {
   }
 }
 
-/// A reader of Prometheus' text format, which refuses what is none.
+/// A parser of Prometheus's text format that rejects invalid input.
 private struct Exposition {
   struct Sample {
     let name: String
@@ -288,7 +288,7 @@ private struct Exposition {
   }
 }
 
-/// The rectangles of a drawing, in hundredths; throws where it is no XML.
+/// The rectangles of a drawing, in hundredths; throws for invalid XML.
 private final class Drawing {
   struct Tile {
     let left: Int, top: Int, right: Int, bottom: Int
@@ -303,7 +303,8 @@ private final class Drawing {
 
   private(set) var tiles: [Tile] = []
 
-  /// Elements have to nest, and attributes and texts to be escaped: that is all that a drawing of ours can get wrong.
+  /// Checks the nesting of elements and the escaping of attributes and text, the only XML errors that the drawing code
+  /// can make.
   init(_ text: String) throws {
     var open: [Substring] = []
     var rest = text[...]

@@ -146,7 +146,7 @@ struct StoreCommandTests {
     }
     for rule in ["R5", "R6", "R7", "R9", "R15", "R16", "R17"] { #expect(demo.text.contains(rule)) }
     #expect(!demo.text.contains("\u{1B}"))
-    // The tests' PATH has another kvclone, if any.
+    // The PATH of the tests contains another kvclone, or none.
     let alias = try #require(ShellWords.alias(for: Scratch.executable, path: ""))
     #expect(demo.text.contains("\n  \(alias)\n  export KVCLONE_STORE=\(ShellWords.word(scratch.store))\n"))
     try scratch.succeed("check", "--read-data")
@@ -177,11 +177,11 @@ struct StoreCommandTests {
       ShellWords.alias(for: program, path: folders.map(scratch.file).joined(separator: ":"))
     }
     #expect(alias("here") == nil && alias("linked", "other") == nil)
-    // A folder of the name, and a file that is no program, are passed over by a shell.
+    // A shell skips a folder of the same name, and a file that is not executable.
     #expect(alias("folder", "", "here") == nil)
     for path in [alias(), alias("other", "here"), alias("missing")] { #expect(path == "alias kvclone='\(program)'") }
     #expect(ShellWords.word("a b") == "'a b'" && ShellWords.word("") == "''" && ShellWords.word("$HOME") == "'$HOME'")
-    // A shell that takes it line by line, as a terminal does, runs the program.
+    // A shell that reads the lines one by one, like a terminal, runs the program.
     let odd = scratch.file("an 'old' one")
     try scratch.write("#!/bin/sh\necho \"$1\"\n", to: "an 'old' one")
     try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: odd)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Runs the tool that was built beside the tests.
+/// The result of a run of the tool that was built beside the tests.
 struct ToolRun {
   let code: Int32
   let output: Data
@@ -9,14 +9,14 @@ struct ToolRun {
 
   var text: String { String(decoding: output, as: UTF8.self) }
 
-  /// stdout as the one JSON object that `--json` promises.
+  /// Returns stdout parsed as the single JSON object of `--json`.
   func json(_ location: SourceLocation = #_sourceLocation) throws -> [String: Any] {
     let value = try? JSONSerialization.jsonObject(with: output)
     return try #require(
       value as? [String: Any], "stdout is no JSON object; stderr: \(errors)", sourceLocation: location)
   }
 
-  /// The last line of stderr as the JSON of an error.
+  /// Returns the last line of stderr parsed as the JSON of an error.
   func error(_ location: SourceLocation = #_sourceLocation) throws -> [String: Any] {
     let line = errors.split(separator: "\n").last.map(String.init) ?? ""
     let value = try? JSONSerialization.jsonObject(with: Data(line.utf8))
@@ -24,7 +24,7 @@ struct ToolRun {
   }
 }
 
-/// A directory of its own for one test, removed with it.
+/// A temporary directory of one test, removed after it.
 final class Scratch {
   let path: String
 
@@ -35,7 +35,7 @@ final class Scratch {
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  /// The built executable: beside the test bundle.
+  /// The path of the built executable, beside the test bundle.
   static let executable: String = {
     let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
     return (tests as NSString).deletingLastPathComponent + "/kvclone"
@@ -64,14 +64,14 @@ final class Scratch {
     return process
   }
 
-  /// Runs the tool to its end. Output goes through files, so that no pipe fills up.
+  /// Runs the tool to its end. Output goes to files, so that no pipe fills up.
   func run(_ arguments: [String], input: String = "", environment: [String: String] = [:]) throws -> ToolRun {
     try finish(process(arguments, environment: environment), input: input)
   }
 
   /// Runs another program to its end.
   ///
-  /// - Parameter isHere: in this directory, with the tool on its path; else where the tests run.
+  /// - Parameter isHere: whether to run in this directory with the tool on the path, instead of the tests' environment.
   func runProgram(_ path: String, _ arguments: [String], isHere: Bool = false) throws -> ToolRun {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: path)
@@ -83,7 +83,7 @@ final class Scratch {
     return try finish(process, input: "")
   }
 
-  /// Where the tool is found by its name, and no store is set.
+  /// The environment with the tool on the path, without a default store.
   static var environmentWithTool: [String: String] {
     var variables = ProcessInfo.processInfo.environment
     let folder = (executable as NSString).deletingLastPathComponent
@@ -114,7 +114,7 @@ final class Scratch {
     try run(["--store", store] + arguments, input: input)
   }
 
-  /// As ``tool(_:input:)``, and it has to succeed.
+  /// Runs the tool like ``tool(_:input:)``, and expects success.
   @discardableResult
   func succeed(
     _ arguments: String..., input: String = "", location: SourceLocation = #_sourceLocation
@@ -124,7 +124,7 @@ final class Scratch {
     return result
   }
 
-  /// A store with the tests' model.
+  /// Creates a store with the tests' model.
   func makeStore() throws {
     try TestModel.write(to: file("Notes.xcdatamodeld"))
     try succeed("init", "--model", file("Notes.xcdatamodeld"))
@@ -132,7 +132,7 @@ final class Scratch {
 }
 
 extension Scratch {
-  /// A store with so many notes, from `Note/1`, that have names.
+  /// Creates a store with `count` named notes, beginning with `Note/1`.
   static func filled(_ count: Int = 300) throws -> Scratch {
     let scratch = try Scratch()
     try scratch.makeStore()
@@ -140,7 +140,7 @@ extension Scratch {
     return scratch
   }
 
-  /// So many notes as lines for `load`.
+  /// Returns `count` notes as lines for `load`.
   static func notes(_ count: Int) -> String {
     var lines = ""
     for number in 1...count {
@@ -150,9 +150,9 @@ extension Scratch {
   }
 }
 
-/// Programs of the machine that some tests need.
+/// Programs on this machine that some tests need.
 enum Programs {
-  /// Where a program is on the path; nil where it is not.
+  /// Returns the path of a program in PATH, or nil.
   static func path(_ name: String) -> String? {
     let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
     return folders.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
@@ -160,15 +160,15 @@ enum Programs {
 
   static func has(_ names: String...) -> Bool { names.allSatisfy { path($0) != nil } }
 
-  /// The package's folder.
+  /// The root folder of the package.
   static let root = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
 
-  /// Where the tool was built.
+  /// The folder of the built tool.
   static let buildDirectory = (Scratch.executable as NSString).deletingLastPathComponent
 }
 
-/// The tests' model as Xcode would save it: each attribute type, each kind of relationship.
+/// The tests' model in Xcode's format: each attribute type, each kind of relationship.
 enum TestModel {
   static func write(to bundle: String, contents: String = contents) throws {
     let version = bundle + "/Notes.xcdatamodel"
@@ -228,8 +228,8 @@ enum TestModel {
     """
 }
 
-/// Whether the tests and the tool were built with a sanitizer (`Tools/test --sanitize`): it needs memory of its own, so that
-/// limits of memory say nothing about the library.
+/// Whether the tests and the tool were built with a sanitizer (`Tools/test --sanitize`). A sanitizer needs memory
+/// itself, so that memory limits do not measure the library.
 enum Sanitizer {
   static let isOn = ProcessInfo.processInfo.environment["KVCLONE_SANITIZER"] != nil
 }

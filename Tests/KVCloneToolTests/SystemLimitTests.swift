@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Limits of the process: an error names the limit and its remedy, and not the kernel's log or the file's permissions.
+/// Process limits: an error names the limit and its remedy, not the kernel log or the permissions of the file.
 @Suite("kvclone: limits of the system")
 struct SystemLimitTests {
   private let scratch: Scratch
@@ -13,7 +13,7 @@ struct SystemLimitTests {
     try scratch.write("bytes", to: "value")
   }
 
-  /// Runs the tool under a limit of the shell's; `$1` is the store, `$2` the model.
+  /// Runs the tool under a limit of the shell; `$1` is the store, `$2` the model.
   private func run(limit: String, _ command: String) throws -> ToolRun {
     try scratch.runProgram(
       "/bin/sh",
@@ -34,10 +34,10 @@ struct SystemLimitTests {
     for command in commands {
       var refusals = 0
       for count in 4...16 {
-        // A store whose creation ended before it could be opened is a store.
+        // A store may remain if its opening fails after its creation.
         for name in ["new", "b", "e", "f", "d"] { try? FileManager.default.removeItem(atPath: scratch.file(name)) }
         let result = try run(limit: "-n \(count)", command)
-        // Whatever succeeds has had enough.
+        // A successful run had enough resources.
         if result.code == 0 { break }
         refusals += 1
         #expect(result.code == 1, "\(count) \(command): \(result.code) \(result.errors)")

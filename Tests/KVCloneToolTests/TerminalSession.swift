@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// A terminal of a certain size, by tmux: what a person would see, and every byte that came on the way.
+/// A terminal of a given size, emulated by tmux: the visible screen, and every byte that was written.
 ///
-/// It has a server of its own, so that nobody's sessions and settings play a part.
+/// It runs a separate tmux server, so that existing sessions and settings have no influence.
 final class TerminalSession {
   static let isPossible = Programs.has("tmux", "bash", "sh")
   private static let patience = 60.0
@@ -13,7 +13,7 @@ final class TerminalSession {
   private let log: String
   private var commandCount = 0
 
-  /// - Parameter shell: what runs in it; commands can be typed into one that knows `$?`.
+  /// - Parameter shell: the program to run; `type` needs a shell that supports `$?`.
   init(columns: Int, rows: Int = 30, shell: String = "sh", in scratch: Scratch) throws {
     self.scratch = scratch
     log = "terminal.\(socket).log"
@@ -24,13 +24,13 @@ final class TerminalSession {
     try tmux("pipe-pane", "-o", "cat >> \(quoted(scratch.file(log)))")
   }
 
-  // A server without sessions ends. One whose signals are blocked, as those of a child of the tests are, cannot be killed.
+  // A server without sessions ends. A child of the tests blocks signals, so the server cannot be killed by a signal.
   deinit { _ = try? tmux("kill-session") }
 
   private func quoted(_ text: String) -> String { "'" + text.replacing("'", with: "'\\''") + "'" }
 
-  /// Starts tmux without the descriptors that this process gives its children: the server would keep them open, and one of
-  /// them is how the end of a child is noticed.
+  /// Starts tmux without the descriptors that this process passes to its children, because the server would keep them
+  /// open, and one of them signals the end of a child.
   private func startServer(_ arguments: String...) throws {
     let (bash, tmux) = (try #require(Programs.path("bash")), try #require(Programs.path("tmux")))
     let program = #"""
@@ -53,7 +53,7 @@ final class TerminalSession {
     return run.text
   }
 
-  /// Types a command, which tells its exit code to a file when it ends.
+  /// Types a command that writes its exit code to a file when it ends.
   func type(_ command: String) throws {
     commandCount += 1
     let file = codeFile
@@ -61,7 +61,7 @@ final class TerminalSession {
     try tmux("send-keys", "Enter")
   }
 
-  /// Types something that is no command yet, and a key behind it.
+  /// Types text without running it, followed by a key.
   func press(_ text: String, _ key: String) throws {
     try tmux("send-keys", "-l", text)
     try tmux("send-keys", key)
@@ -71,19 +71,19 @@ final class TerminalSession {
 
   func interrupt() throws { try tmux("send-keys", "C-c") }
 
-  /// The exit code of the command that was typed last, once it has one.
+  /// The exit code of the last typed command, or nil while it runs.
   var code: Int32? {
     guard let data = try? scratch.read(codeFile) else { return nil }
     return Int32(String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
   }
 
-  /// Waits for the end of the command that was typed last.
+  /// Waits for the end of the last typed command.
   func end(_ location: SourceLocation = #_sourceLocation) throws -> Int32 {
     try wait("the end of a command", location) { code != nil }
     return try #require(code)
   }
 
-  /// Waits until something is so, or a command that should have come to it has ended.
+  /// Waits until a condition is true, or the command that should make it true has ended.
   func wait(_ what: String, _ location: SourceLocation = #_sourceLocation, until isSo: () throws -> Bool) throws {
     let end = Date.now.addingTimeInterval(Self.patience)
     while try !isSo() {
@@ -95,16 +95,16 @@ final class TerminalSession {
     }
   }
 
-  /// The screen's lines, without spaces at their ends, and what has scrolled off above it.
+  /// Returns the lines of the screen and of its scrollback, without trailing spaces.
   func screen() throws -> [String] {
     try tmux("capture-pane", "-p", "-S", "-").split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
   }
 
-  /// Every state of the line that a bar stood in, one after the other.
+  /// Returns every state of the progress bar's line in order.
   func bars() throws -> [String] {
     let text = String(decoding: try scratch.read(log), as: UTF8.self)
     let pieces = text.split(separator: "\r\u{1B}[K", omittingEmptySubsequences: false).dropFirst()
-    // Output and newlines come after the last bar is erased, and ^C is the terminal's.
+    // Output and newlines follow the erasure of the last bar, and the terminal writes ^C.
     return pieces.map { piece in
       let bar = piece.prefix { !$0.isNewline && $0 != "\u{1B}" }
       return String(bar.hasSuffix("^C") ? bar.dropLast(2) : bar)

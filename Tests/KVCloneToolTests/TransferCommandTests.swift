@@ -35,7 +35,7 @@ struct TransferCommandTests {
     let again = try second.succeed("dump").text.split(separator: "\n", maxSplits: 1)
     #expect(again[1] == lines[1])
     try second.succeed("check")
-    // Ids of the text are labels: the objects of one entity may come in any order.
+    // Ids in the text are labels: objects of one entity may appear in any order.
     #expect(dump.contains(#""items":["Item/2","Item/1"]"#))
     #expect(dump.contains(#""ratio":-0,"#) && dump.contains("é😀"))
   }
@@ -227,7 +227,7 @@ struct TransferCommandTests {
   func busyAndInterrupt() throws {
     let scratch = try Scratch()
     try scratch.makeStore()
-    // A file is read while the lock is held. It has enough lines for the load to be met in its transaction.
+    // A file is read while the lock is held. It has enough lines for the test to observe the open transaction.
     try scratch.write(Scratch.notes(200_000), to: "notes.ndjson")
     let load = scratch.process(["--store", scratch.store, "load", scratch.file("notes.ndjson")])
     load.standardOutput = FileHandle.nullDevice
@@ -238,7 +238,7 @@ struct TransferCommandTests {
     var code: Int32 = 0
     while code == 0, inserted < 1000, load.isRunning {
       kill(load.processIdentifier, SIGSTOP)
-      // An opening that is stopped would block all others. The signal needs a moment.
+      // A process that is stopped while it opens the store would block all others. The signal needs a moment.
       usleep(2000)
       if try Self.isOpening(load.processIdentifier, scratch.store) {
         kill(load.processIdentifier, SIGCONT)
