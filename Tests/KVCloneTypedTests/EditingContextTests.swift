@@ -3,16 +3,16 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// Longer work away from transactions.
+/// Editing of objects outside transactions.
 struct EditingContextTests {
-  /// A note with one item, as they were read.
+  /// Creates a note with one item, and returns them as read.
   private func filled() throws -> (Notebook, Note, Item) {
     let notebook = try Notebook()
     let (noteID, item) = try notebook.store.write { tx in
       let note = try tx.insert(Note(title: "t", subtitle: "s"))
       return (note.objectID, try tx.insert(Item(name: "i", stock: 1, note: note.objectID)))
     }
-    // Read afterwards: what is derived is computed by the commit.
+    // Read afterwards, because derived attributes are computed by the commit.
     let note = try notebook.store.read { tx in try tx.object(noteID) }
     return (notebook, note, item)
   }
@@ -120,7 +120,7 @@ struct EditingContextTests {
     try checked(notebook.store)
   }
 
-  /// A context changed name and stock; somebody else changed name and weight.
+  /// A context changed name and stock; another writer changed name and weight.
   private func conflicting() throws -> (Notebook, Item, EditingContext) {
     let (notebook, _, item) = try filled()
     var context = EditingContext(notebook.store)
@@ -204,7 +204,7 @@ struct EditingContextTests {
     #expect(!context.hasChanges)
   }
 
-  /// The same random changes, made in a context and in a transaction, give the same store.
+  /// The same random changes, made in a context and in a transaction, produce the same store.
   @Test(arguments: [UInt64(1), 2, 3, 4, 5, 6])
   func aContextDoesWhatATransactionDoes(_ seed: UInt64) throws {
     var numbers = SeededGenerator(seed: seed)
@@ -220,8 +220,8 @@ struct EditingContextTests {
     for _ in 0..<5 {
       var context = EditingContext(left.store)
       var steps: [(inout WriteTransaction) throws -> Void] = []
-      // Two notes that take items from each other could end otherwise: what replaces all members of a list makes the
-      // changes before it meaningless, and so does not take from others what those would have taken.
+      // Only one note: two notes that take items from each other could give different results, because replacing all
+      // members of a list discards its earlier changes, including their effects on other lists.
       let note = notes[0]
       for _ in 0..<6 {
         let item = items[numbers.below(items.count)]

@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import Testing
 
-/// What could be lost between reading objects and saving them.
+/// Changes that could be lost between reading objects and saving them.
 struct EditingLostChangeTests {
   private let notebook: Notebook
   private var store: ObjectStore { notebook.store }
@@ -32,7 +32,7 @@ struct EditingLostChangeTests {
     var object = try store.read { tx in try tx.object(id.objectID) }
     object["place.latitude"] = .double(5)
     #expect(object["place"] == .composite(["latitude": .double(5), "longitude": .double(2)]))
-    // The later one counts, whichever is the whole.
+    // The later change counts, whether it sets the composite or the element.
     object["place"] = .composite(["longitude": .double(7)])
     #expect(object["place.latitude"] == nil && object["place.longitude"] == .double(7))
     try store.write { tx in try tx.save(object) }
@@ -125,7 +125,7 @@ struct EditingLostChangeTests {
       }
       #expect(error?.entity == "Note" && error?.property == "items")
     }
-    // Its members are another thing.
+    // Assigning its members moves them.
     changed.items = OrderedToMany(try store.read { tx in try tx.members(full.items) }.map(\.objectID))
     try context.update(changed)
     try context.save()
@@ -211,7 +211,7 @@ struct EditingLostChangeTests {
     let note = try note("n", items: 1)
     let item = try #require(try store.read { tx in try tx.members(note.items) }.first)
     try store.write { tx in
-      // Without the cascade.
+      // Without a cascading delete.
       var item = item
       item.note = nil
       item.stock = 1

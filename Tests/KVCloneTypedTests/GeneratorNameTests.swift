@@ -3,13 +3,13 @@ import KVClone
 import KVCloneGenerator
 import Testing
 
-/// Names that Swift has for something else, and texts that could leave their place.
+/// Names that are reserved in Swift, and texts that could escape from literals and comments.
 struct GeneratorNameTests {
   private func source(_ model: ManagedObjectModel, namespace: String? = nil) throws -> String {
     try ModelGenerator(model, options: .init(namespace: namespace)).singleFile(named: "M.swift").text
   }
 
-  /// What the compiler says of the sources.
+  /// Compiles the sources and returns the diagnostics.
   private func compile(_ sources: [String]) throws -> String {
     let folder = URL(fileURLWithPath: NSTemporaryDirectory() + "/kvclone-names-" + UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -113,7 +113,7 @@ struct GeneratorNameTests {
     }
   }
 
-  /// A model file may have any text in these places.
+  /// A model file may contain any text in these places.
   @Test func lineBreaksDoNotEndAComment() throws {
     let text = "1\nimport Nothing\r\nimport Nothing\rimport Nothing\u{2028}import Nothing"
     let model = ManagedObjectModel(

@@ -4,7 +4,7 @@ import KVCloneGenerator
 import KVCloneTestSupport
 import Testing
 
-/// Swift that is written for models.
+/// Generation of Swift code for models.
 struct GeneratorTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 
@@ -16,7 +16,7 @@ struct GeneratorTests {
     try ModelGenerator(model).singleFile(named: "M.swift").text
   }
 
-  /// Golden files; set KVCLONE_WRITE_GOLDEN=1 to write them anew after a change that was meant.
+  /// Golden files; set KVCLONE_WRITE_GOLDEN=1 to rewrite them after an intended change.
   @Test func theNotebookIsWrittenAsItAlwaysWas() throws {
     let folder = Self.folder.appendingPathComponent("Golden")
     let files = try ModelGenerator(try notebook()).files()
@@ -31,7 +31,7 @@ struct GeneratorTests {
     }
   }
 
-  /// The model that was generated, compiled and run is the one that was read.
+  /// The generated model, compiled and executed, equals the model that was read.
   @Test func theGeneratedModelIsTheModel() throws {
     let model = try notebook()
     #expect(ManagedObjectModel.notebook == model)
@@ -102,7 +102,7 @@ struct GeneratorTests {
     for _ in 0..<3 { #expect(try text(try notebook()) == text(try notebook())) }
   }
 
-  /// All models of the corpus, each in an enum of its own, read by the compiler at once.
+  /// All models of the corpus, each in a separate enum, compiled together.
   @Test(.enabled(if: Corpus.root != nil, "\(Corpus.missing)"))
   func theCorpusCompiles() throws {
     let folder = URL(fileURLWithPath: NSTemporaryDirectory() + "/kvclone-generated-" + UUID().uuidString)
@@ -122,7 +122,7 @@ struct GeneratorTests {
     #expect(output == "", "\(output.prefix(3000))")
   }
 
-  /// What the compiler has to say; nothing when all is well.
+  /// Returns the compiler's diagnostics; empty on success.
   func typecheck(_ paths: [String]) throws -> String {
     let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
     let build = URL(fileURLWithPath: tests).deletingLastPathComponent()

@@ -24,7 +24,7 @@ struct MigrationSampleTests {
   }
   private static let versions = [shop1, shop2, shop3]
 
-  /// Calls `body` with the path of a store of the first version, which has books and drafts.
+  /// Calls `body` with the path of a store of the first version that contains books and drafts.
   private func withShop(_ body: (String) throws -> Void) throws {
     let folder = NSTemporaryDirectory() + "/kvclone-migration-" + UUID().uuidString
     try FileManager.default.createDirectory(

@@ -2,9 +2,9 @@ import Foundation
 import KVClone
 import Testing
 
-/// What a translated predicate finds is what Swift would have found.
+/// A translated predicate finds the same objects as the Swift predicate.
 struct PredicateMeaningTests {
-  /// An item as Swift has it.
+  /// An item as a Swift value.
   private struct Row: Sendable {
     var name = ""
     var stock: Int64 = 0
@@ -20,7 +20,7 @@ struct PredicateMeaningTests {
     var items: [String] = []
   }
 
-  /// Every combination of what can be nil or empty.
+  /// Every combination of nil and empty values.
   private static let rows: [Row] = {
     var rows: [Row] = []
     let parents: [Parent?] = [nil, Parent(title: "x", subtitle: nil), Parent(title: "y", subtitle: "xs")]
@@ -70,7 +70,7 @@ struct PredicateMeaningTests {
     let format = try FetchRequest(Item.self, where: predicate).predicate?.predicateFormat ?? ""
     let expected = Self.rows.filter(holds).map(\.name)
     #expect(Set(found) == Set(expected), "\(format)", sourceLocation: sourceLocation)
-    // A question that all or none answer would prove nothing.
+    // A predicate that matches all rows or none would prove nothing.
     #expect(!expected.isEmpty && expected.count < Self.rows.count, "\(format)", sourceLocation: sourceLocation)
   }
 
@@ -124,7 +124,7 @@ struct PredicateMeaningTests {
     }
   }
 
-  /// A relationship to many behind one to one that is empty: there is no count, which is not the count of nothing.
+  /// A to-many relationship behind an empty to-one relationship: the count is nil, not 0.
   @Test func listsBehindNothing() throws {
     let notebook = try Self.filled()
     try check(notebook, #Predicate { ($0.note?.items.count ?? 100) > 50 }) { ($0.note?.items.count ?? 100) > 50 }
@@ -183,8 +183,8 @@ struct PredicateMeaningTests {
   }
 }
 
-/// The most urgent comes first.
+/// The most urgent priority comes first.
 extension Item.Priority: Comparable {
-  /// Against the order of the raw values.
+  /// Reverses the order of the raw values.
   public static func < (left: Self, right: Self) -> Bool { left.rawValue > right.rawValue }
 }

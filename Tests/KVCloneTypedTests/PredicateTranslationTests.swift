@@ -2,9 +2,9 @@ import Foundation
 import KVClone
 import Testing
 
-/// Every kind of expression, and what becomes of it in the predicate language.
+/// Every kind of expression, and its translation to the predicate language.
 struct PredicateTranslationTests {
-  /// The translation, which a store has to accept, and which reads back as the same predicate.
+  /// Returns the translation, which the store must accept and which must parse to the same predicate.
   private func format(
     _ predicate: Foundation.Predicate<Item.Fields>, sourceLocation: SourceLocation = #_sourceLocation
   ) throws -> String {

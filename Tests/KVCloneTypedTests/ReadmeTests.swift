@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import Testing
 
-/// The program of the README prints what the README shows, and its model is that of an example.
+/// The program of the README prints the output in the README, and its model is that of an example.
 struct ReadmeTests {
   @Test func theProgramPrintsWhatTheReadmeShows() throws {
     let folder = NSTemporaryDirectory() + "/kvclone-readme-" + UUID().uuidString

@@ -3,7 +3,7 @@ import KVClone
 import KVCloneOperations
 import Testing
 
-/// A store of the notebook model in a folder of its own, both gone with the test.
+/// A store of the notebook model in a temporary folder, both removed after the test.
 final class Notebook {
   let folder = NSTemporaryDirectory() + "/kvclone-typed-" + UUID().uuidString
   let store: ObjectStore
@@ -26,7 +26,7 @@ func checked(_ store: ObjectStore, sourceLocation: SourceLocation = #_sourceLoca
   #expect(damages.isEmpty, "\(damages.prefix(5).map(\.message))", sourceLocation: sourceLocation)
 }
 
-/// Runs `body`, which has to end in a store error of this kind, and answers it.
+/// Runs `body`, expects a store error of this kind, and returns it.
 @discardableResult
 func expectError(
   _ kind: StoreError.Kind, sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void

@@ -20,7 +20,7 @@ struct TutorialRunTests {
     expected += ["stamped 10 lists, 40 objects", "45 differences, among them Person/1", "before: 12 lists"]
     #expect(lines == expected + texts.map { "[ ] \($0)" })
 
-    // The tutorial's sentences that name output.
+    // The sentences of the tutorial that quote output.
     let tutorial = try String(contentsOfFile: Self.tutorial, encoding: .utf8)
     for line in lines where line.hasPrefix("plan") || line.hasPrefix("stamped") {
       #expect(tutorial.contains("`\(line)`"), "\(line)")

@@ -3,7 +3,7 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// The calls that programs written from the articles guessed.
+/// Calls in the forms that readers of the articles expect.
 struct TypedCloneTests {
   private func filled(_ notebook: Notebook) throws -> (note: Note, items: [Item]) {
     try notebook.store.write { tx in

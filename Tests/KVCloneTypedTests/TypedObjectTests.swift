@@ -2,9 +2,9 @@ import Foundation
 import KVClone
 import Testing
 
-/// Generated structs with a store: reading, following, asking, storing.
+/// Generated structs with a store: reading, following, querying, storing.
 struct TypedObjectTests {
-  /// Two notes; the first has three items, of which two have a tag that begins with A.
+  /// Creates two notes; the first has three items, of which two have a tag that begins with A.
   private func filled() throws -> (Notebook, Note, [Item]) {
     let notebook = try Notebook()
     let (written, items) = try notebook.store.write { tx in
@@ -19,7 +19,7 @@ struct TypedObjectTests {
       try tx.insert(Note(title: "Empty"))
       return (note, items)
     }
-    // Read afterwards: what is derived is computed by the commit.
+    // Read afterwards, because derived attributes are computed by the commit.
     let note = try notebook.store.read { tx in try tx.object(written.objectID) }
     return (notebook, note, items)
   }

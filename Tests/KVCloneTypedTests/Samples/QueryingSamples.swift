@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import Testing
 
-/// What <doc:Querying> and <doc:Predicates> show, asked of a store that has some books.
+/// The samples of <doc:Querying> and <doc:Predicates>, run on a store that contains some books.
 struct QueryingSamples {
   private static let model = ManagedObjectModel("Library") {
     EntityDescription("Author") {
