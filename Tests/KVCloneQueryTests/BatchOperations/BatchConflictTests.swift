@@ -16,7 +16,7 @@ private let wordModel = ManagedObjectModel("Words") {
   EntityDescription("Note") { RelationshipDescription("word", toOne: "Word", inverse: "note", deleteRule: .cascade) }
 }
 
-/// The ids that a batch answers, where hooks make conflicts that a merge policy settles.
+/// The ids that a batch returns if hooks create conflicts that a merge policy resolves.
 @Suite("Batches with hooks and conflicts")
 struct BatchConflictTests {
   let test: TestStore
@@ -24,7 +24,7 @@ struct BatchConflictTests {
 
   init() throws { test = try TestStore(wordModel) }
 
-  /// A hook that gives a word its key, so that words become equal when they are saved.
+  /// Registers a hook that sets the key of a word, so that words become equal when they are saved.
   private func registerKeys() throws {
     var hooks = ObjectLifecycle()
     hooks.willSave = { tx, id in

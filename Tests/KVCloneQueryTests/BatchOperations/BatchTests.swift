@@ -88,7 +88,7 @@ struct BatchTests {
     first.fetchLimit = 3
     first.sortDescriptors = [QuerySortDescriptor(key: "code", ascending: false)]
     let last = try store.write { [first] tx in
-      // The predicate is not asked again of what has changed.
+      // The predicate is not evaluated again on changed objects.
       try tx.batchUpdate(first, propertiesToUpdate: ["state": nil], resultType: .objectIDs)
     }
     #expect(last.objectIDs == Array(items[17..<20]))
@@ -111,7 +111,7 @@ struct BatchTests {
     let error = expectError(.deleteDenied) { _ = try store.write { tx in try tx.batchDelete(all) } }
     #expect(error?.property == "locks" && error?.object == "List/2")
     #expect(try store.objects("List") == lists)
-    // With what denies it in the same call, nothing is in the way.
+    // Deleting the object with the deny rule in the same call is allowed.
     #expect(try store.delete([lock]) == 3)
     #expect(try store.objects("Item") == [items[0], items[1], items[3], items[4]])
     let result = try store.write { tx in try tx.batchDelete(all, resultType: .objectIDs) }

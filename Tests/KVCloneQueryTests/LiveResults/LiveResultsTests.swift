@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneQuery
 
-/// Results of a request as they change.
+/// Results of a request and their updates.
 @Suite("Live results") struct LiveResultsTests {
   private static let token = HistoryToken(store: UUID(), commit: 1)
 
@@ -70,7 +70,7 @@ import Testing
     var results = store.liveResults(for: request).makeAsyncIterator()
     let first = try #require(try await results.next())
     #expect(first.isInitial && first.ids == [a, c] && first.inserted.map(\.index) == [0, 1])
-    // Nothing that the request asks about: no element.
+    // Changes that do not affect the request produce no element.
     try await store.write { tx in try tx.set(red, "weight", .integer(3)) }
     try await store.write { tx in _ = try tx.insert("Tag") }
     let b = try await store.write { tx in try tx.insert("Note", ["title": .string("b")], relationships: ["tags": [red]])
@@ -88,7 +88,7 @@ import Testing
     try await store.write { tx in _ = try tx.delete([a]) }
     let fifth = try #require(try await results.next())
     #expect(fifth.ids == [c, b] && fifth.deleted == [.init(id: a, index: 1)] && fifth.updated.isEmpty)
-    // Through a relationship: no note was written to but by its tag's name.
+    // Through a relationship: only the name of the note's tag changed, not a note.
     try await store.write { tx in try tx.set(red, "name", .string("blue")) }
     let sixth = try #require(try await results.next())
     #expect(sixth.ids.isEmpty && sixth.deleted.map(\.id) == [c, b])
@@ -122,7 +122,7 @@ import Testing
         let ids = try await store.read { tx in try tx.fetchIDs(request) }
         guard ids != lists[index] else { continue }
         var list = lists[index]
-        // An update of an object that stayed may come by itself, before.
+        // An update of a remaining object may arrive separately before.
         while list != ids {
           guard let change = try await iterators[index].next() else { break }
           change.apply(to: &list) { $0 }

@@ -2,7 +2,7 @@ import KVClone
 import KVCloneTestSupport
 
 extension FetchGenerator {
-  /// One value of this kind; nil where none was found.
+  /// Returns a term of this kind, or nil if none was found.
   mutating func term(_ kind: FetchKind, _ places: [FetchPlace], _ depth: Int) -> OracleTerm? {
     if depth <= 0 || random.chance(in: 2) {
       return random.chance(in: 3) ? constant(kind) : path(kind, places) ?? constant(kind)
@@ -71,7 +71,7 @@ extension FetchGenerator {
     }
   }
 
-  /// Neither the least nor the greatest of all numbers.
+  /// Returns a number without the extreme values.
   private mutating func smallNumber(_ places: [FetchPlace]) -> OracleTerm? {
     guard let found = path(.integer, places), case .path(_, let names) = found, names.last != "big" else { return nil }
     return found
@@ -117,18 +117,18 @@ extension FetchGenerator {
 
   // MARK: Lists
 
-  /// A collection operator over the values of members; of numbers that have an order and a sum.
+  /// Returns a collection operator over the values of members; of numbers only those that have an order and a sum.
   private mutating func gathered(_ kind: FetchKind, _ name: String, _ places: [FetchPlace]) -> OracleTerm? {
     guard let (members, entity) = members(places, 1) else { return nil }
     let keys = fetchModel.attributes(of: entity).filter { attribute in
-      // NaN has no place among others, and sums of very great numbers are not the same in every order.
+      // NaN has no order, and sums of very large numbers depend on the order.
       FetchKind(attribute) == kind && attribute.name != "ratio" && (attribute.name != "big" || name != "avg")
     }
     guard let key = keys.randomElement(using: &random) else { return nil }
     return .collection(members, name, [key.name])
   }
 
-  /// Members to be counted, and their entity: a relationship's, or those of them that a subquery finds.
+  /// Returns members to count and their entity: those of a relationship, or the result of a subquery on them.
   private mutating func members(_ places: [FetchPlace], _ depth: Int) -> (OracleTerm, String)? {
     let entity = pick(["Thing", "Thing", "Tag", "Tag", "Group"])
     guard let found = manyPath(.object(entity), places) else { return nil }
@@ -138,7 +138,7 @@ extension FetchGenerator {
     return (.subquery(found, variable, inner), entity)
   }
 
-  /// A list of values of this kind.
+  /// Returns a list of values of this kind.
   mutating func list(_ kind: FetchKind, _ places: [FetchPlace], _ depth: Int) -> OracleTerm? {
     guard depth > 0 else { return manyPath(kind, places) }
     switch random.below(6) {
@@ -159,13 +159,13 @@ extension FetchGenerator {
 
   // MARK: Key paths
 
-  /// A key path to one value.
+  /// Returns a key path to one value.
   mutating func path(_ kind: FetchKind, _ places: [FetchPlace]) -> OracleTerm? {
     for _ in 0..<12 { if let found = walk(kind, places, isMany: false) { return found } }
     return nil
   }
 
-  /// A key path through at least one to-many relationship.
+  /// Returns whether a key path leads through a to-many relationship.
   func isToMany(_ names: [String], from entity: String) -> Bool {
     var entity = entity
     for name in names {
@@ -182,7 +182,7 @@ extension FetchGenerator {
   }
 
   private mutating func walk(_ kind: FetchKind, _ places: [FetchPlace], isMany: Bool) -> OracleTerm? {
-    // The innermost member is asked about most often.
+    // Prefers the innermost member.
     guard let place = random.chance(in: 3) ? places.first : places.last else { return nil }
     var entity = place.entity
     var names: [String] = []
@@ -202,7 +202,7 @@ extension FetchGenerator {
 
   private func root(of entity: String) -> String { ["Item", "Special", "Box"].contains(entity) ? "Thing" : entity }
 
-  /// Attributes and the elements of composites; not the key, which has the same texts as the names.
+  /// Returns attributes and the elements of composites, without the key, which has the same strings as the names.
   private func attributes(of entity: String) -> [(names: [String], kind: FetchKind)] {
     func flat(_ attribute: AttributeDescription, _ path: [String]) -> [(names: [String], kind: FetchKind)] {
       let names = path + [attribute.name]
@@ -213,7 +213,7 @@ extension FetchGenerator {
 
   // MARK: Order
 
-  /// Sort keys, none now and then.
+  /// Returns sort keys, sometimes none.
   mutating func order(_ entity: String) -> [FetchSortKey] {
     (0..<random.below(4)).compactMap { _ in
       let kind = pick([FetchKind.integer, .double, .decimal, .flag, .text, .text, .date])

@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import KVCloneTestSupport
 
-/// What a term is: numbers of three sorts, because no rule says what a double plus a decimal is.
+/// The kind of a term. Numbers have three kinds, because the sum of a double and a decimal is not defined.
 enum FetchKind: Hashable {
   case integer, double, decimal, flag, text, date, uuid, bytes, archive
   case composite(String)
@@ -27,7 +27,7 @@ enum FetchKind: Hashable {
   static let numbers: [FetchKind] = [.integer, .integer, .double, .decimal, .flag]
 }
 
-/// Where key paths may begin: at the object that is asked about, and at the members that subqueries stand at.
+/// The starting point of a key path: the object of the request, or the current member of a subquery.
 struct FetchPlace {
   let variable: String?
   let entity: String
@@ -40,12 +40,12 @@ struct FetchGenerator {
 
   mutating func pick<Element>(_ elements: [Element]) -> Element { elements[random.below(elements.count)] }
 
-  /// A predicate about an entity's objects.
+  /// Returns a predicate about an entity's objects.
   mutating func predicate(_ entity: String) -> OraclePredicate {
     predicate([FetchPlace(variable: nil, entity: entity)], depth: 2)
   }
 
-  /// - Parameter depth: how deeply terms may still be nested.
+  /// - Parameter depth: the remaining depth for nested terms.
   mutating func predicate(_ places: [FetchPlace], depth: Int) -> OraclePredicate {
     switch random.below(12) {
     case 0: return .and((0...1 + random.below(2)).map { _ in predicate(places, depth: depth - 1) })
@@ -59,7 +59,7 @@ struct FetchGenerator {
   // MARK: Comparisons
 
   private mutating func comparison(_ places: [FetchPlace], depth: Int) -> OraclePredicate {
-    // A quantifier changes nothing but the left side, which becomes a list.
+    // A quantifier only changes the left side, which becomes a list.
     let modifier = random.chance(in: 4) ? pick(["ANY", "ALL", "NONE", "SOME"]) : ""
     let isMany = !modifier.isEmpty
     for _ in 0..<20 {
@@ -148,7 +148,7 @@ struct FetchGenerator {
       right = list(other, places, depth - 1)
     }
     guard let right else { return nil }
-    // A list is asked the other way round as well; with ANY, that is another question.
+    // Lists are also tested by CONTAINS; with ANY, that would be a different predicate.
     if modifier.isEmpty, random.chance(in: 2) { return .comparison("", right, "CONTAINS", options, left) }
     return .comparison(modifier, left, "IN", options, right)
   }
@@ -175,13 +175,13 @@ struct FetchGenerator {
     }
   }
 
-  /// Nil, or one with something in it.
+  /// Returns a composite with at least one value, or nil.
   private mutating func composite(_ name: String) -> AttributeValue? {
     let value = FetchPool.value(AttributeDescription("", .composite, elements: Self.elements(name)), &random)
     return OracleValue(value).isNull ? nil : value
   }
 
-  /// The elements of a composite of the model, those of composites within it filled in.
+  /// Returns the elements of a composite of the model, including those of nested composites.
   private static func elements(_ composite: String) -> [AttributeDescription] {
     let place = fetchModel.attribute("place", of: "Thing")?.elements ?? []
     return composite == "Place" ? place : place.first { $0.compositeName == composite }?.elements ?? []

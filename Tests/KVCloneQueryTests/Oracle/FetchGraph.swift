@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import KVCloneTestSupport
 
-/// Values that collide: numbers of all types that are equal or nearly so, texts that differ in case and accents only.
+/// Values that collide: numbers of all types that are equal or nearly so, strings that differ in case and accents only.
 enum FetchPool {
   static let integers: [Int64] = [-2, -1, 0, 1, 2, 3, 3, 5]
   static let big: [Int64] = [.max, .min, 9_007_199_254_740_993, 9_007_199_254_740_992, 0, 1, 3, -1]
@@ -58,7 +58,7 @@ enum FetchPool {
   }
 }
 
-/// A random graph, in a store and in plain dictionaries.
+/// A random graph in a store and in plain dictionaries.
 final class FetchGraph {
   private let test: TestStore
   var store: ObjectStore { test.store }
@@ -78,7 +78,7 @@ final class FetchGraph {
 
   private struct Undo: Error {}
 
-  /// Changes objects, asks `body` about them within the same transaction, and takes everything back.
+  /// Changes objects, calls `body` within the same transaction, and rolls back.
   func withChanges(
     _ random: inout SeededGenerator, _ body: (borrowing WriteTransaction, FetchOracle) throws -> Void
   ) throws {
@@ -109,7 +109,7 @@ final class FetchGraph {
     let entities = ["Item", "Item", "Special", "Box", "Tag", "Tag", "Group"]
     let entity = entities[random.below(entities.count)]
     var values: [String: AttributeValue?] = [:]
-    // Every eighth has nothing but nil.
+    // Every eighth object has only nil values.
     if !random.chance(in: 8) {
       for attribute in fetchModel.attributes(of: entity) {
         values[attribute.name] = FetchPool.value(attribute, &random)

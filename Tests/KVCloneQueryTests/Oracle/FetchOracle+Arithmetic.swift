@@ -1,7 +1,7 @@
 import Foundation
 import KVCloneTestSupport
 
-/// What functions make of values.
+/// The arithmetic and functions of the oracle.
 enum OracleArithmetic {
   static func combine(_ sign: String, _ left: OracleValue, _ right: OracleValue) -> OracleValue {
     switch (left, right) {
@@ -25,7 +25,7 @@ enum OracleArithmetic {
     case "/": result = one.dividedReportingOverflow(by: other)
     default: return doubles(sign, Double(one), Double(other))
     }
-    // 2^126, the greatest product, has 38 digits.
+    // 2^126, the largest product, has 38 digits.
     return result.overflow ? decimals(sign, Decimal(one), Decimal(other)) : .integer(result.partialValue)
   }
 
@@ -98,7 +98,7 @@ enum OracleArithmetic {
     }
   }
 
-  /// What a collection operator makes of values.
+  /// Returns the result of a collection operator.
   static func gather(_ name: String, _ values: [OracleValue]) -> OracleValue {
     let known = values.filter { !$0.isNull }
     let sum = known.reduce(.integer(0)) { combine("+", $0, $1) }

@@ -1,15 +1,15 @@
 import Foundation
 import KVCloneTestSupport
 
-/// Where the rules can be read in two ways, how the oracle reads them.
+/// The oracle's choice where the rules are ambiguous.
 enum OracleReading {
   /// Whether NaN, which equals itself, is also `<=` itself.
   static let isNaNAtMostNaN = false
-  /// Whether a list of to-one targets (`tags.group`) has a nil for each member that has none, or nothing.
+  /// Whether a list of to-one targets (`tags.group`) contains a nil for each member without a target.
   static let keepsEmptyTargets = false
 }
 
-/// How two values compare, with the options of one comparison.
+/// The comparison of two values with the options of one predicate.
 struct OracleComparison {
   private let ignoresCase: Bool
   private let ignoresDiacritics: Bool
@@ -84,7 +84,7 @@ struct OracleComparison {
     }
   }
 
-  /// As sort keys compare: nil before everything, then NaN.
+  /// Compares as sort keys do: nil first, then NaN.
   func place(_ left: OracleValue, _ right: OracleValue) -> Int {
     func rank(_ value: OracleValue) -> Int { value.isNull ? 0 : Self.isNaN(value) ? 1 : 2 }
     if rank(left) != rank(right) { return rank(left) - rank(right) }
@@ -101,7 +101,7 @@ struct OracleComparison {
     }
   }
 
-  /// Less than, equal to or greater than 0; nil for what is no number, or NaN.
+  /// Returns less than, equal to or greater than 0, or nil for NaN and values that are not numbers.
   static func compareNumbers(_ left: OracleValue, _ right: OracleValue) -> Int? {
     if isNaN(left) || isNaN(right) { return nil }
     switch (left, right) {
@@ -127,18 +127,18 @@ struct OracleComparison {
   }
 
   private static func compare(_ one: Double, _ other: Decimal) -> Int {
-    // Beyond all decimals that the tests make, and beyond what a Decimal can hold.
+    // Beyond all decimals in the tests, and beyond the range of Decimal.
     if abs(one) > 1e60 { return one < 0 ? -1 : 1 }
     if one != 0 && abs(one) < 1e-60 { return other == 0 ? (one < 0 ? -1 : 1) : other > 0 ? -1 : 1 }
     guard let decimal = Decimal(string: one.description) else { preconditionFailure("a double prints as a number") }
     return decimal < other ? -1 : decimal > other ? 1 : 0
   }
 
-  // MARK: Texts
+  // MARK: Strings
 
-  /// Small letters of the few capital ones beyond ASCII that the tests' texts have.
+  /// Lowercase forms of the few uppercase letters beyond ASCII in the tests' strings.
   private static let small: [Unicode.Scalar: Unicode.Scalar] = ["É": "é", "Ä": "ä"]
-  /// What is left of letters with diacritics; nothing of a combining one.
+  /// Letters without their diacritics; a combining one is removed.
   private static let plain: [Unicode.Scalar: [Unicode.Scalar]] = [
     "é": ["e"], "É": ["E"], "ä": ["a"], "Ä": ["A"], "\u{301}": [],
   ]
@@ -167,7 +167,7 @@ struct OracleComparison {
     }
   }
 
-  /// Regular expressions of letters, `.` and `[ab]`, each with `*`, `?`, `+` or nothing behind it.
+  /// Matches regular expressions of letters, `.` and `[ab]`, each with an optional `*`, `?` or `+`.
   private func matches(_ text: ArraySlice<Unicode.Scalar>, _ pattern: ArraySlice<Unicode.Scalar>) -> Bool {
     guard let first = pattern.first else { return text.isEmpty }
     let end = first == "[" ? pattern.firstIndex(of: "]") ?? pattern.startIndex : pattern.startIndex

@@ -2,11 +2,11 @@ import Foundation
 import KVClone
 import KVCloneTestSupport
 
-/// Writes a predicate as a format string with arguments, with as few parentheses as the language needs.
+/// Writes a predicate as a format string with arguments, with the fewest parentheses.
 struct OracleFormat {
   private(set) var text = ""
   private(set) var arguments: [QueryArgument] = []
-  /// `Item/3`, if there is such an object.
+  /// The name of an existing object, such as `Item/3`.
   private let name: (ObjectID) -> String?
 
   init(_ predicate: OraclePredicate, name: @escaping (ObjectID) -> String?) {
@@ -16,7 +16,7 @@ struct OracleFormat {
 
   // MARK: Predicates
 
-  /// 0 is the weakest place, that of OR; 1 that of AND, 2 that of NOT.
+  /// The precedence is 0 within OR, 1 within AND, 2 within NOT.
   private mutating func write(_ predicate: OraclePredicate, within place: Int) {
     switch predicate {
     case .constant(let value): text += value ? "TRUEPREDICATE" : "FALSEPREDICATE"
@@ -44,8 +44,8 @@ struct OracleFormat {
 
   // MARK: Terms
 
-  /// 0 is a side of a comparison, 1 that of a sum, 2 that of a product, 3 that of a power, 4 what is never without
-  /// parentheses.
+  /// The precedence is 0 for a side of a comparison, 1 for a sum, 2 for a product, 3 for a power, and 4 for terms that
+  /// always need parentheses.
   private mutating func write(_ term: OracleTerm, within place: Int) {
     switch term {
     case .constant(let value): write(value)
@@ -101,7 +101,7 @@ struct OracleFormat {
 
   // MARK: Constants
 
-  /// Some as literals and some as arguments, always the same ones.
+  /// Writes some constants as literals and some as arguments, always the same ones.
   private mutating func write(_ value: AttributeValue?) {
     switch value {
     case nil: text += arguments.count % 2 == 0 ? "NULL" : "nil"

@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import KVCloneTestSupport
 
-/// A value as the rules of predicates know it: numbers are of three sorts, URIs are texts.
+/// A value in the rules of predicates: numbers have three kinds, URIs are strings.
 enum OracleValue {
   case null
   case integer(Int64)
@@ -33,7 +33,7 @@ enum OracleValue {
       }
   }
 
-  /// A composite that has nothing in it is nil, in a store as well.
+  /// A composite without values is nil, in a store as well.
   private static func composite(of elements: [String: AttributeValue]) -> OracleValue {
     let values = elements.mapValues { OracleValue($0) }.filter { !$0.value.isNull }
     return values.isEmpty ? .null : .composite(values)
@@ -44,11 +44,11 @@ enum OracleValue {
   var isNull: Bool { if case .null = self { true } else { false } }
 }
 
-/// What stands on either side of a comparison.
+/// A term on either side of a comparison.
 indirect enum OracleTerm {
   case constant(AttributeValue?)
   case object(ObjectID)
-  /// A key path that begins at a variable, or at the object that is asked about.
+  /// A key path that starts at a variable, or at the object of the request.
   case path(String?, [String])
   case aggregate([OracleTerm])
   /// `+`, `-`, `*`, `/`, `**`.
@@ -63,20 +63,20 @@ indirect enum OracleTerm {
   case index(OracleTerm, String)
 }
 
-/// What is true or false.
+/// A predicate as a tree.
 indirect enum OraclePredicate {
   case constant(Bool)
-  /// `ANY`, `ALL`, `NONE` or nothing; the left side; the operator; letters of options; the right side.
+  /// `ANY`, `ALL`, `NONE` or an empty string; the left side; the operator; letters of options; the right side.
   case comparison(String, OracleTerm, String, String, OracleTerm)
   case and([OraclePredicate])
   case or([OraclePredicate])
   case not(OraclePredicate)
 }
 
-// MARK: Smaller ones
+// MARK: Shrinking
 
 extension OraclePredicate {
-  /// Predicates with one part less, of which a failing test takes those that fail as well.
+  /// Predicates with one part less; a failing test continues with those that fail, too.
   var simpler: [OraclePredicate] {
     switch self {
     case .constant: []
@@ -102,7 +102,7 @@ extension OraclePredicate {
 }
 
 extension OracleTerm {
-  /// Terms with one part less. Some are of another type, and so an error of another kind.
+  /// Terms with one part less. Some have another type, and so fail with another error.
   var simpler: [OracleTerm] {
     switch self {
     case .constant, .object, .path: []

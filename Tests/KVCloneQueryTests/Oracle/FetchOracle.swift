@@ -2,12 +2,12 @@ import Foundation
 import KVClone
 import KVCloneTestSupport
 
-/// Says which objects a predicate finds, as slowly and directly as the rules are written.
+/// Evaluates predicates, as a slow and direct implementation of the rules.
 struct FetchOracle {
   let graph: StoreOracle
   let model: ManagedObjectModel
 
-  /// Where a predicate is asked: the object that the request asks about, and the members that subqueries stand at.
+  /// The scope of a predicate: the object of the request, and the current members of subqueries.
   struct Scope {
     let object: ObjectID
     var variables: [String: ObjectID] = [:]
@@ -97,7 +97,7 @@ struct FetchOracle {
 
   // MARK: Key paths
 
-  /// A value, or a list where the path leads through a to-many relationship, whether or not it gets that far.
+  /// Returns a value, or a list if the path contains a to-many relationship, even beyond a nil.
   private func follow(_ id: ObjectID, _ names: [String]) -> OracleValue {
     var values = [OracleValue.object(id)]
     var isList = false
@@ -124,7 +124,7 @@ struct FetchOracle {
 
   // MARK: Order
 
-  /// The ids as sort keys want them, `ids` being in ascending order.
+  /// Returns the ids in the order of the sort keys; `ids` is ascending.
   func sort(_ ids: [ObjectID], _ keys: [FetchSortKey]) -> [ObjectID] {
     let rows = ids.map { id in (id: id, values: keys.map { follow(id, $0.names) }) }
     return rows.sorted { one, other in

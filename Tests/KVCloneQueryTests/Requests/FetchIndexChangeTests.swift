@@ -30,7 +30,7 @@ private let changeModel = ManagedObjectModel("Changes") {
   }
 }
 
-/// Entries are right after every kind of change: `check` holds them against the records, both ways.
+/// Index entries after every kind of change: `check` compares them with the records in both directions.
 @Suite("Fetch indexes: maintenance")
 struct FetchIndexChangeTests {
   let test: TestStore
@@ -58,7 +58,7 @@ struct FetchIndexChangeTests {
     let request = FetchRequest(entity, predicate: try QueryPredicate(format: format, arguments: arguments))
     return try store.read { tx in
       let steps = try tx.plan(request, .always)
-      // Of a relationship, the members on its other side are looked at.
+      // For a relationship, the plan reads the members of its inverse.
       #expect(["search the index", "read the members"].contains { steps[0].hasPrefix($0) }, "\(steps[0])")
       return try tx.ids(request, .always)
     }

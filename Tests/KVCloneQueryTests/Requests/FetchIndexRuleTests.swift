@@ -33,7 +33,7 @@ private let planModel = ManagedObjectModel("Plans") {
   }
 }
 
-/// Which indexes requests use, and that they find what a look at everything finds.
+/// The indexes that requests use, with results equal to those of a full scan.
 @Suite("Fetch indexes: what requests use")
 struct FetchIndexRuleTests {
   let test: TestStore
@@ -67,7 +67,7 @@ struct FetchIndexRuleTests {
       fetchLimit: limit, fetchOffset: offset, includesSubentities: includesSubentities)
   }
 
-  /// Asks with and without indexes, and answers how it is done.
+  /// Runs the request with and without indexes, and returns the steps of its plan.
   private func plan(_ request: FetchRequest, sourceLocation: SourceLocation = #_sourceLocation) throws -> [String] {
     try test.store.read { tx in
       let expected = try tx.ids(request, .never)
@@ -107,7 +107,7 @@ struct FetchIndexRuleTests {
       ("joined > CAST(383, 'NSDate')", "search the index -joined by joined (about 16 objects)", true),
     ])
   func indexed(_ format: String, _ first: String, _ isExact: Bool) throws {
-    // CAST is no constant: the same date as an argument.
+    // CAST is not a constant, so the date is passed as an argument.
     let isDate = format.contains("CAST")
     let format = isDate ? "joined > %@" : format
     let steps = try plan(request(format, isDate ? [.day(383)] : []))

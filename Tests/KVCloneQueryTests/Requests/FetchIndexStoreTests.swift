@@ -8,7 +8,7 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneQuery
 
-/// Indexes that come and go with the model, in stores that have objects already.
+/// Indexes that are added and removed with the model, in stores that already contain objects.
 @Suite("Fetch indexes: models that gain and lose them")
 struct FetchIndexStoreTests {
   private static func model(_ indexes: [FetchIndexDescription], sub: [FetchIndexDescription] = []) -> ManagedObjectModel
@@ -68,7 +68,7 @@ struct FetchIndexStoreTests {
     #expect(try plan(test.store) == Self.searched)
     #expect(try entryCount(test.store) == 2500 * 3 + 1250)
     try checked(test.store)
-    // Nothing is left to do, with the model and without.
+    // Reopening with the same model or without a model changes nothing.
     try test.reopen(model: Self.indexed)
     try test.reopen()
     #expect(try test.store.info().commit == commit + 1)
@@ -110,7 +110,7 @@ struct FetchIndexStoreTests {
     try fill(store, count: 300)
     store.close()
     engine.reopen()
-    // What the code before wrote: the model with its indexes, and no ids for them.
+    // The format of an earlier version: the model with its indexes, without ids for them.
     let metadata = try engine.openTables([.metadata], create: false)[0]
     let key = MetadataKey.bytes(MetadataKey.model(1))
     func quoted(_ model: ManagedObjectModel) throws -> String {
@@ -157,7 +157,7 @@ struct FetchIndexStoreTests {
     engine.reopen()
     let old = try StoreOpening.assemble(engine, path: "engine", model: nil, options: StoreOptions())
     try fill(old, count: 300)
-    // Other differences of the model harm nobody.
+    // Other differences between the models are allowed.
     var entities = Self.indexed.entities
     entities[0].userInfo["a"] = "b"
     var other = try StoreOpening.assemble(

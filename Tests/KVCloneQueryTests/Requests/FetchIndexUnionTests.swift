@@ -40,7 +40,7 @@ struct FetchIndexUnionTests {
     #expect(try plan("state == 'done' OR rank == 5500").hasPrefix(scan))
     #expect(try plan("rank == 5500 OR state == 'done'").hasPrefix(scan))
     #expect(try plan("rank == 5500 OR (note == nil AND (state == 'done' OR rank == 1))").hasPrefix(scan))
-    // What is wanted bounds what is read of one index, not of several.
+    // The limit bounds the reads of one index, but not of several.
     #expect(try plan("state == 'done' OR rank == 5500", limit: 10).hasPrefix(scan))
     #expect(
       try plan("state == 'done'", limit: 10) == "look up state in the index state, without planning (about 10 objects)")

@@ -5,8 +5,8 @@ import KVCloneTestSupport
 @testable import KVCloneCore
 @testable import KVCloneQuery
 
-/// Relationships of every sort to objects that have indexes: their own, inherited ones that objects without the
-/// relationship share, and those of sub-entities.
+/// Relationships of every kind to objects that have indexes: their own, inherited ones that are shared with objects
+/// without the relationship, and those of descendants.
 let linkModel = ManagedObjectModel("Links") {
   EntityDescription("Holder", abstract: true, indexes: [fetchIndex("label")]) {
     AttributeDescription("label", .string)
@@ -50,7 +50,7 @@ let linkModel = ManagedObjectModel("Links") {
   }
 }
 
-/// Random conditions about linked objects, and random changes of these.
+/// Random conditions on linked objects, and random changes of these.
 struct LinkGenerator {
   private(set) var random: SeededGenerator
 
@@ -62,7 +62,7 @@ struct LinkGenerator {
 
   private static let texts = ["title", "label", "kind", "code", "note"]
 
-  /// A condition about an item.
+  /// Returns a condition on an item.
   mutating func condition(depth: Int = 2) -> String {
     switch depth > 0 ? random.below(9) : 8 {
     case 0, 1: "(\(condition(depth: depth - 1)) AND \(condition(depth: depth - 1)))"
@@ -119,7 +119,7 @@ struct LinkGenerator {
 
   private mutating func word() -> AttributeValue? { random.chance(in: 5) ? nil : .string(pick(Self.words)) }
 
-  /// Makes, changes, links and deletes some objects.
+  /// Inserts, changes, links and deletes some objects.
   mutating func change(_ tx: inout WriteTransaction, count: Int) throws {
     for _ in 0..<count {
       switch random.below(10) {

@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneQuery
 
-/// Conditions about linked objects that another entity's index tells.
+/// Conditions on linked objects, answered by the index of another entity.
 @Suite("Fetch requests: over the indexes of linked objects")
 struct FetchLinkTests {
   let test: TestStore
@@ -40,7 +40,7 @@ struct FetchLinkTests {
     }
   }
 
-  /// Asks with and without indexes, and answers how it is done.
+  /// Runs the request with and without indexes, and returns the steps of its plan.
   private func plan(
     _ format: String, _ arguments: [QueryArgument] = [], in entity: String = "Item", sort: [QuerySortDescriptor] = [],
     limit: Int = 0, includesSubentities: Bool = true, sourceLocation: SourceLocation = #_sourceLocation
@@ -134,7 +134,7 @@ struct FetchLinkTests {
   @Test(
     "what an index of linked objects does not tell, or for too many objects",
     arguments: [
-      // Items without a bag have the title nil too.
+      // For items without a bag the title is nil, too.
       "bag.title == nil", "bag.title IN {'b7', nil}", "bag.title != 'b7'", "NOT bag.title == 'b7'",
       "bag.note == 'x'", "bag.size >= 0", "bag.kind == 'odd'", "bag.title CONTAINS 'b7'", "spare.title == 'b7'",
       "ALL tags.name == 't3'", "NONE tags.name == 't3'", "NOT ANY tags.name == 't3'", "ANY tags.note == 'x'",
@@ -161,7 +161,7 @@ struct FetchLinkTests {
     #expect(owner[0] == "look up Bag in the index owner (about 1 object); follow items to about 40 objects")
     let sorted = try plan("bag.title == 'b7'", sort: [QuerySortDescriptor(key: "rank")], limit: 100)
     #expect(sorted[0] == "look up Bag in the index title (about 1 object); follow items to about 40 objects")
-    // The index of the order leads to results sooner.
+    // The index of the sort order returns the first results sooner.
     let early = try plan("bag.title BEGINSWITH 'b'", sort: [QuerySortDescriptor(key: "rank")], limit: 3)
     #expect(early[0].hasPrefix("scan the index rank"))
   }
@@ -242,8 +242,8 @@ struct FetchLinkTests {
   }
 }
 
-/// Whatever way is taken, what is found is what a look at every object finds: a way that missed one would show here,
-/// because what it leads to is all that is judged.
+/// Every plan must find the same objects as a full scan. Objects that an index path misses show here, because only the
+/// objects on that path are evaluated.
 @Suite("Fetch requests: random graphs, over the indexes of linked objects and without")
 struct FetchLinkPropertyTests {
   @Test("random conditions", arguments: FetchPropertyTests.seeds)
@@ -264,7 +264,7 @@ struct FetchLinkPropertyTests {
     #expect(ways > 20, "hardly any condition was answered over linked objects, seed \(seed)")
   }
 
-  /// How many ways over linked objects were taken.
+  /// Returns the number of plans that used indexes of linked objects.
   private func ask(
     _ generator: inout LinkGenerator, _ tx: borrowing some ObjectReading & ~Copyable, _ seed: UInt64
   ) throws -> Int {

@@ -7,11 +7,11 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneQuery
 
-/// Random predicates about random graphs, asked of a store and of plain dictionaries.
+/// Random predicates about random graphs, evaluated by a store and on plain dictionaries.
 ///
-/// Each is asked once more as a prepared request, with variables instead of some of its constants, and with other values.
+/// Each also runs as a prepared request, with variables in place of some constants, and with other values.
 ///
-/// `KVCLONE_PREDICATES=100000 KVCLONE_SEEDS=7,8` looks for rarer failures, or repeats one.
+/// `KVCLONE_PREDICATES=100000 KVCLONE_SEEDS=7,8` searches for rarer failures, or repeats one.
 @Suite("Fetch requests compared with plain dictionaries")
 struct FetchPropertyTests {
   static let seeds: [UInt64] = {
@@ -20,7 +20,7 @@ struct FetchPropertyTests {
     return seeds.isEmpty ? Array(1...20) : seeds
   }()
 
-  /// For all seeds together.
+  /// The number of predicates for all seeds together.
   static let predicateCount = Int(ProcessInfo.processInfo.environment["KVCLONE_PREDICATES"] ?? "") ?? 1000
 
   @Test("random predicates, orders and limits", arguments: seeds)
@@ -54,7 +54,7 @@ private final class FetchRun {
       try graph.store.read { tx in
         try ask(asked - asked / 5, graph.oracle) { try answer($0, in: tx) }
       }
-      // Its own copy, because asking draws from the generator meanwhile.
+      // A copy, because the queries draw from the generator in between.
       var changes = SeededGenerator(seed: random.next())
       try graph.withChanges(&changes) { tx, oracle in
         try ask(asked / 5, oracle) { try answer($0, in: tx) }
@@ -64,7 +64,7 @@ private final class FetchRun {
     }
   }
 
-  // MARK: Asking
+  // MARK: Querying
 
   private struct Question {
     let entity: String
@@ -119,7 +119,7 @@ private final class FetchRun {
     return answer
   }
 
-  /// The same request has other answers when its indexes are used, or are not.
+  /// The same request has different results with and without its indexes.
   private struct Difference: Error {
     let use: RequestPlanner.IndexUse
     let plan: [String]
@@ -127,10 +127,10 @@ private final class FetchRun {
     let expected: Answer
   }
 
-  // MARK: Judging
+  // MARK: Comparing
 
   private struct Failure {
-    /// A smaller predicate has to fail in the same way.
+    /// The kind of the failure, which a smaller predicate must reproduce.
     let kind: String
     let text: String
   }
@@ -184,8 +184,7 @@ private final class FetchRun {
     return nil
   }
 
-  /// The failure of the smallest predicate that fails in the same way, as far as leaving out one part after the other
-  /// leads.
+  /// Returns the failure of the smallest predicate that fails in the same way, found by removing one part at a time.
   private func shrunk(
     _ question: Question, _ failure: Failure, _ oracle: FetchOracle,
     _ answer: ((Question, QueryPredicate)) throws -> Answer

@@ -3,7 +3,7 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// What a fetch request answers with: dictionaries, groups, batches, objects that are read along, templates, fetched properties.
+/// The results of fetch requests: dictionaries, groups, batches, prefetched objects, templates, fetched properties.
 @Suite("Fetch results") struct FetchResultTests {
   private let f: FetchStore
 
@@ -43,7 +43,7 @@ import Testing
     return request
   }
 
-  /// Rows as text: values with commas between, `-` for nil.
+  /// Returns rows as text: values separated by commas, `-` for nil.
   private func rows(_ request: FetchRequest) throws -> [String] {
     try dictionaries(request).map { dictionary in
       dictionary.values.map { value in
@@ -245,7 +245,7 @@ import Testing
     #expect(throws: QueryFormatError.self) { try model.fetchRequestFromTemplate(withName: "broken") }
   }
 
-  /// Random objects and random requests, against grouping in plain Swift.
+  /// Random objects and random requests, compared with grouping in plain Swift.
   @Test(arguments: 0..<20 as Range<UInt64>) func groupsMatchPlainGrouping(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let test = try FetchStore()

@@ -6,8 +6,8 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneQuery
 
-/// What fetch requests are tested on: attributes of every type, composites within composites, inheritance, and
-/// relationships of every shape. `key` is never asked about: it names the object in what a test expects.
+/// The model of the tests of fetch requests: attributes of every type, nested composites, inheritance, and
+/// relationships of every shape. No predicate uses `key`, which names the object in the expectations of a test.
 let fetchModel = ManagedObjectModel("Fetch") {
   CompositeAttributeDescription("Geo") {
     AttributeDescription("lat", .double)
@@ -64,7 +64,7 @@ let fetchModel = ManagedObjectModel("Fetch") {
   }
 }
 
-/// One for every type, both ways, alone and with others; what `key` tests call objects by has none.
+/// An index for every type, in both directions, alone and combined; `key` has none.
 private let thingIndexes = [
   fetchIndex("name"), fetchIndex("~name"), fetchIndex("-~title"), fetchIndex("title", "-small"), fetchIndex("-small"),
   fetchIndex("medium"), fetchIndex("-big"), fetchIndex("ratio"), fetchIndex("-weight", "name"), fetchIndex("price"),
@@ -79,7 +79,7 @@ extension QueryArgument {
   static func day(_ seconds: Double) -> QueryArgument { .value(.date(Date(timeIntervalSinceReferenceDate: seconds))) }
 }
 
-/// A store of `fetchModel`, whose objects tests call by their keys.
+/// A store of `fetchModel`; tests identify its objects by their keys.
 final class FetchStore {
   private let test: TestStore
   private var ids: [String: ObjectID] = [:]
@@ -89,7 +89,7 @@ final class FetchStore {
 
   // MARK: Objects
 
-  /// Makes an object that is called `key`.
+  /// Inserts an object with this `key`.
   @discardableResult
   func add(
     _ key: String, _ values: [String: AttributeValue?] = [:], _ links: [String: [String]] = [:],
@@ -101,7 +101,7 @@ final class FetchStore {
     return id
   }
 
-  /// The id of the object that is called `key`; of none if there is none.
+  /// The id of the object with this key, or an id without an object.
   subscript(_ key: String) -> ObjectID { ids[key] ?? ObjectID(rawValue: 0) }
 
   func object(_ key: String) -> QueryArgument { .object(self[key]) }
@@ -110,10 +110,10 @@ final class FetchStore {
 
   // MARK: Requests
 
-  /// The keys of what a predicate finds, by ascending id.
+  /// Returns the keys of the objects that a predicate finds, by ascending id.
   ///
-  /// Whatever is asked, all ways to ask have to agree, NOT has to find the rest, and the printed predicate has to be the
-  /// same one.
+  /// Checks that all kinds of requests agree, that NOT finds the other objects, and that the printed predicate is
+  /// equivalent.
   func find(
     _ format: String, _ arguments: QueryArgument..., in entity: String = "Thing",
     sourceLocation: SourceLocation = #_sourceLocation
@@ -128,7 +128,7 @@ final class FetchStore {
     return try keys(found)
   }
 
-  /// The keys of what a request finds, in its order.
+  /// Returns the keys of the objects that a request finds, in its order.
   func ask(_ request: FetchRequest, sourceLocation: SourceLocation = #_sourceLocation) throws -> String {
     try keys(try find(request, sourceLocation: sourceLocation))
   }
@@ -158,7 +158,7 @@ final class FetchStore {
     return found.map { names[$0] ?? "?" }.joined(separator: " ")
   }
 
-  /// The keys of all objects that a predicate finds in a transaction.
+  /// Returns the keys of all objects that a predicate finds in a transaction.
   func keys(_ format: String, _ arguments: QueryArgument..., in tx: borrowing WriteTransaction) throws -> String {
     let predicate = try QueryPredicate(format: format, arguments: arguments)
     let objects = try tx.fetch(FetchRequest("Thing", predicate: predicate))
@@ -167,9 +167,9 @@ final class FetchStore {
     }.joined(separator: " ")
   }
 
-  // MARK: Refusals
+  // MARK: Rejections
 
-  /// A predicate that has to be refused: by all ways to ask, whether or not there is an object to ask about.
+  /// Expects that all kinds of requests reject a predicate, whether or not the entity has objects.
   func expectRefusal(
     _ kind: StoreError.Kind, _ format: String, _ arguments: QueryArgument..., in asked: String = "Thing",
     entity: String? = nil, property: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
@@ -204,6 +204,6 @@ extension RequestPlanner.IndexUse {
   static let all: [Self] = [.never, .always, .whereCheaper]
 }
 
-/// Requests answered with indexes, or without.
+/// Requests with indexes, or without.
 extension ObjectReading where Self: ~Copyable {
 }

@@ -3,7 +3,7 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// No test here makes an object that could be asked about: a wrong request is wrong before anything is read.
+/// Invalid requests on empty entities: they are rejected before anything is read.
 @Suite("Fetch rules: wrong requests")
 struct FetchErrorRuleTests {
   let f: FetchStore

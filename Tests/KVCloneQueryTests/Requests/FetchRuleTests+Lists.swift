@@ -60,7 +60,7 @@ struct FetchListRuleTests {
     #expect(try f.find("ANY tags.score == NULL") == "a")
     #expect(try f.find("tags.@count == 3") == "a")
     #expect(try f.find("count(tags.points) == 3") == "a")
-    // a has t and u behind its children's tags: u once, by way of b.
+    // a reaches t and u through its children's tags, and u only once, through b.
     #expect(try f.find("count(children.tags.name) == 1") == "a")
     #expect(try f.find("count(tags.things) == 4") == "a")
     #expect(try f.find("count(tags.things.tags) == 10") == "a")

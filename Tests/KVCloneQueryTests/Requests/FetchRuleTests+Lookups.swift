@@ -3,7 +3,7 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// What names an object may be looked up; it has to find what reading everything finds.
+/// Conditions that identify an object may use a lookup, which must find the same objects as a scan.
 @Suite("Fetch rules: lookups and transactions")
 struct FetchLookupRuleTests {
   let f: FetchStore
@@ -20,7 +20,7 @@ struct FetchLookupRuleTests {
     try f.store.delete([f["gone"]])
   }
 
-  /// `text` in forms that only a scan can answer.
+  /// Returns `text` in forms that only a scan can evaluate.
   static func scans(_ text: String) -> [String] {
     [
       "NOT NOT (\(text))", "(\(text)) OR FALSEPREDICATE", "TERNARY(\(text), 1, 2) == 1",

@@ -58,7 +58,7 @@ struct FetchNilRuleTests {
     #expect(try f.find("NULL \(sign) \(attribute)") == "")
     let reflexive = sign.hasSuffix("=") ? "a b" : ""
     #expect(try f.find("\(attribute) \(sign) \(attribute)") == reflexive)
-    // Of b's parent; a and n have none.
+    // The value of b's parent; a and n have no parent.
     #expect(try ["", "b"].contains(f.find("\(attribute) \(sign) parent.\(attribute)")))
   }
 

@@ -65,7 +65,7 @@ struct FetchOrderRuleTests {
     let numeric = QuerySortDescriptor(key: "name", options: .numeric)
     #expect(try ask([numeric]) == "p o j k d e b g f c a l m i h n")
     #expect(try ask([QuerySortDescriptor(key: "name", ascending: false, options: .numeric)], limit: 4) == "n h i m")
-    // The next key decides between texts that differ in leading zeros only.
+    // The next key decides between strings that differ in leading zeros only.
     let plain = QuerySortDescriptor(key: "name")
     #expect(try ask([numeric, plain], "name LIKE 'file*2'") == "g b")
     let folded = QuerySortDescriptor(key: "name", options: [.numeric, .caseInsensitive])
@@ -86,7 +86,7 @@ struct FetchOrderRuleTests {
     let seed = UInt64.random(in: 0 ... .max)
     var random = SeededGenerator(seed: seed)
     let pieces = ["", "a", "b", "0", "00", "1", "9", "10", "99", "100", "123456789", "1234567890", "/", ":", "é"]
-    /// The parts of a text: digits as their number, which has no leading zeros, and its length.
+    /// Returns the parts of a string: digits as their number, without leading zeros, and its length.
     func parts(_ text: String) -> [(rank: [Int], digits: String)] {
       var result: [(rank: [Int], digits: String)] = []
       var rest = Substring(text)
@@ -105,7 +105,7 @@ struct FetchOrderRuleTests {
     }
     func precedes(_ left: String, _ right: String) -> Bool {
       for (one, other) in zip(parts(left), parts(right)) {
-        // A number stands to other characters as its digits do.
+        // A number compares to other characters like its digits.
         if one.rank != other.rank { return one.rank.lexicographicallyPrecedes(other.rank) }
         if one.digits != other.digits { return one.digits < other.digits }
       }

@@ -9,7 +9,7 @@ struct FetchTextRuleTests {
 
   init() throws { f = try FetchStore() }
 
-  /// Whether `left op right` holds, with both texts stored and with the right one a constant.
+  /// Returns whether `left op right` is true, with both strings stored and with the right one as a constant.
   private func holds(
     _ left: String, _ operation: String, _ right: String, sourceLocation: SourceLocation = #_sourceLocation
   ) throws -> Bool {
@@ -33,7 +33,7 @@ struct FetchTextRuleTests {
     #expect(try holds("", "<", "a"))
     #expect(try holds("a", "<=", "a"))
     #expect(try holds("a", "<", "aa"))
-    // By code units of UTF-16 it would be the other way round.
+    // The code units of UTF-16 would be in the opposite order.
     #expect(try holds("\u{FFFD}", "<", "\u{10000}"))
     #expect(try holds("a\u{0}", ">", "a"))
     #expect(try holds("\u{212B}", "!=", "\u{C5}"))

@@ -24,11 +24,11 @@ private let scanModel = ManagedObjectModel("Scan") {
   }
 }
 
-/// Requests that look at every record: conditions and orders that are decided on a record's bytes, where neighbours are of
+/// Requests that scan every record: conditions and orders that are evaluated on a record's bytes, with neighbours of
 /// different layouts.
 @Suite("Fetch scans")
 struct FetchScanTests {
-  /// An attribute's value as the tests compare it; numbers are small enough for a double.
+  /// An attribute's value in the form that the tests compare; numbers are small enough for a double.
   private enum Plain {
     case null
     case number(Double)
@@ -72,7 +72,7 @@ struct FetchScanTests {
       }
     }
 
-    /// In the order of results: nil, NaN, all else.
+    /// Returns the order of results: nil, NaN, all other values.
     func precedes(_ other: Plain) -> Bool {
       switch (self, other) {
       case (_, .null): false
@@ -111,7 +111,7 @@ struct FetchScanTests {
   private let test: TestStore
   private let schema: Schema
 
-  /// A store whose records are of two layouts: one is from before `amount` and `label` were there.
+  /// Creates a store with records of two layouts: an earlier one lacks `amount` and `label`.
   init() throws {
     test = try TestStore(scanModel)
     let own = test.store.schema
@@ -132,7 +132,7 @@ struct FetchScanTests {
       layouts: [thing.layout, RecordLayout(id: last + 1, entityCode: thing.code, fields: fields)], tables: own.tables)
   }
 
-  /// Fills the store anew.
+  /// Replaces the contents of the store.
   private func fill(_ random: inout SeededGenerator, _ count: Int) throws -> [Row] {
     let entity = try schema.entity("Thing")
     let old = try #require(schema.layout(id: schema.codes.lastLayout))
@@ -198,7 +198,7 @@ struct FetchScanTests {
     let rows = try fill(&random, 120)
     for round in 0..<300 {
       let parts = try (0...random.below(3)).map { _ in try part(&random) }
-      // What records cannot tell stands between what they can.
+      // Inserts a condition that cannot be evaluated on records between conditions that can.
       let isOther = random.chance(in: 3)
       let place = random.below(parts.count + 1)
       var formats = parts.map { "\($0.attribute) \($0.operation) %@" }

@@ -21,10 +21,10 @@ private let keyModel = ManagedObjectModel("Keys") {
   EntityDescription("Twig", parent: "Branch") { AttributeDescription("length", .double) }
 }
 
-/// Requests that are answered by looking keys up, prepared and not, against a look at everything.
+/// Requests that are answered by key lookups, prepared or not, compared with a full scan.
 @Suite("Key lookups")
 struct KeyLookupTests {
-  /// Properties that indexes of the model begin with, and some that none does.
+  /// Properties that are the first column of an index of the model, and some that are not.
   private static let combinations = [
     ["name"], ["title"], ["small"], ["medium"], ["big"], ["ratio"], ["weight"], ["price"], ["flag"], ["day"], ["uid"],
     ["link"], ["data"], ["archive"], ["key"], ["title", "small"], ["small", "title"], ["weight", "name"],
@@ -65,7 +65,7 @@ struct KeyLookupTests {
     }
   }
 
-  /// Asks a request with variables, prepared and with its values filled in.
+  /// Runs a request with variables, prepared and with its values filled in, and compares the results.
   private func compare(
     _ request: FetchRequest, _ values: [String: QueryArgument], _ tx: borrowing some ObjectReading & ~Copyable,
     _ note: String

@@ -61,11 +61,11 @@ struct OpenedPredicate {
     }
   }
 
-  /// Values of which some are others, of any type, and nil.
+  /// Returns values of which some are replaced by others of any type, and nil.
   mutating func others() -> [String: QueryArgument] {
     var others = values
     for name in values.keys.sorted() where !random.chance(in: 3) {
-      // One of the same predicate is of a type that fits, more often than not.
+      // Prefers a value of the same predicate, which is likely to have a suitable type.
       let kept = values.keys.sorted().randomElement(using: &random).flatMap { values[$0] }
       others[name] = random.chance(in: 3) ? kept : Self.pool.randomElement(using: &random)
     }
@@ -87,12 +87,12 @@ struct OpenedPredicate {
   ]
 }
 
-/// Asks requests with constants and prepared ones with variables, which have to give the same.
+/// Runs requests with constants and prepared ones with variables, which must have the same results.
 struct PreparedAsker {
   struct Difference: Error {
     let predicate: String
     let values: [String: QueryArgument]
-    /// nil: however it is done for users.
+    /// The use of indexes; nil for the default.
     let use: RequestPlanner.IndexUse?
     let prepared: Answer
     let expected: Answer
@@ -105,7 +105,7 @@ struct PreparedAsker {
 
   private var random: SeededGenerator
 
-  /// What is asked depends on nothing but the request, so that a failure can be made smaller.
+  /// The variations depend only on the request, so that a failure can be shrunk.
   init(for request: FetchRequest) {
     let text = request.predicate?.predicateFormat ?? ""
     random = SeededGenerator(seed: text.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 })
@@ -121,7 +121,7 @@ struct PreparedAsker {
       try PreparedRequest(open, session.schema, storeUUID: session.storeUUID)
     }
     for round in 0..<4 {
-      // The values that the predicate had come again, after others.
+      // The predicate's own values are used again after other values.
       let values = round % 3 == 0 ? opened.values : opened.others()
       let expected = try answer { () throws in
         var filled = open

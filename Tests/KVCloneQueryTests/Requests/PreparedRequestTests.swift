@@ -62,7 +62,7 @@ private func request(
 
 @Suite("Prepared requests")
 struct PreparedRequestTests {
-  /// Each of these lists of values in turn, with one prepared request.
+  /// Lists of values for successive runs of one prepared request.
   static let questions: [(format: String, values: [[String: QueryArgument]])] = [
     ("code == $code", [["code": 5], ["code": 39], ["code": nil], ["code": 5.5], ["code": true], ["code": 5]]),
     ("$code == code", [["code": 5], ["code": .double(.nan)]]),
@@ -95,7 +95,7 @@ struct PreparedRequestTests {
     let orders: [(sort: [QuerySortDescriptor], limit: Int, offset: Int)] = [
       ([], 0, 0), ([], 3, 2), ([.init(key: "size", ascending: false)], 5, 1), ([.init(key: "note")], 0, 0),
     ]
-    // Each order with a quarter of the questions; without any with all.
+    // Each sort order with a quarter of the questions, and no sort order with all.
     for (sort, limit, offset) in Set([0, index % orders.count]).map({ orders[$0] }) {
       let open = try request(format, sort: sort, limit: limit, offset: offset)
       let prepared = try test.store.prepare(open)
@@ -116,7 +116,7 @@ struct PreparedRequestTests {
             return found.count < 2
           }
           #expect(found == Array(expected.prefix(2)), "\(format), \(values)")
-          // A property in a variable's place is not looked up, but planned with.
+          // A property in the place of a variable is not looked up, but planned.
           let others = arguments.values.contains { if case .expression = $0 { true } else { false } } ? 1 : 0
           let steps = (try tx.explain(prepared, values), try tx.explain(filled))
           #expect(steps.0.dropFirst(others) == steps.1.dropFirst(others), "\(format), \(values)")
@@ -140,7 +140,7 @@ struct PreparedRequestTests {
     }
   }
 
-  /// The lines between the marks are those of the article.
+  /// The lines between the markers are those of the article.
   @Test("the example of the documentation")
   func example() throws {
     let test = try filledStore()
@@ -184,7 +184,7 @@ struct PreparedRequestTests {
     expectError(.invalidPredicate) { _ = try test.store.prepareTemplate(withName: "Broken") }
   }
 
-  // MARK: Stores that are opened again
+  // MARK: Reopened stores
 
   @Test("a prepared request runs on a store that was reopened with another model")
   func reopened() throws {

@@ -4,7 +4,7 @@ import KVCloneTestSupport
 import Synchronization
 import Testing
 
-/// What a review found where fetch indexes, derived attributes, hooks and the history meet.
+/// Review findings at the boundaries between fetch indexes, derived attributes, hooks and the history.
 @Suite struct StaleIndexTests {
   private static func model(sum: String, isIndexed: Bool = true) -> ManagedObjectModel {
     ManagedObjectModel(

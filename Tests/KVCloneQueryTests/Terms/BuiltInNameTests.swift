@@ -5,7 +5,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneQuery
 
-/// `objectID` and `length` mean what Core Data means by them, unless the model has properties of these names.
+/// `objectID` and `length` have Core Data's meaning, unless the model has properties of these names.
 @Suite("Predicates: names that the language has itself")
 struct BuiltInNameTests {
   private static let model = ManagedObjectModel("Names") {

@@ -23,7 +23,7 @@ struct NestedSubqueryTests {
     }
   }
 
-  /// The first of the members was held for the inner subquery's own element.
+  /// Issue: the first member was used as the inner subquery's own element.
   @Test("each sees its own element", arguments: 0..<3)
   func elements(place: Int) throws {
     let test = try TestStore(Self.model)
