@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// What is wrong with the store, the backup or the disk.
+/// Faults of the store, the backup or the disk.
 @Suite("Backups of damaged stores, and on full disks")
 struct BackupFaultTests {
   @Test("a damaged source is refused, and nothing is left")
@@ -51,7 +51,7 @@ struct BackupFaultTests {
     func number(_ offset: Int) -> UInt64 {
       bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
     }
-    // The description of the list of tables, of the meta page with the lower number.
+    // The descriptor of the table list, in the meta page with the lower number.
     let newest = number(144) > number(4096 + 144) ? 0 : 4096
     let older = 4096 - newest
     bytes.replaceSubrange(newest + 88..<newest + 136, with: bytes[older + 88..<older + 136])
@@ -66,7 +66,7 @@ struct BackupFaultTests {
   func damagedValue() throws {
     let fixture = try CheckFixture()
     let root = fixture.files.root
-    // An index without an entry: every byte is as it was stored.
+    // An index without an entry: every byte is intact.
     try fixture.delete(fixture.tables.indexes, try #require(try fixture.entries(fixture.tables.indexes).first).key)
     try fixture.store.backup(to: root + "/sound")
     #expect(try ObjectStore.check(at: root + "/sound").issues == (try fixture.store.check().issues))
@@ -86,7 +86,7 @@ struct BackupFaultTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: root).sorted() == ["sound", "test.kvclone", "unread"])
   }
 
-  /// LMDB takes the page by its number alone and goes on; the copy would have been of the commit before.
+  /// LMDB ignores the corrupted page and continues with the older one, so the copy would contain the previous commit.
   @Test("an open store whose newest meta page is corrupted is not backed up without its last commit")
   func damagedMetaPage() throws {
     let fixture = try BackupFixture()
@@ -151,7 +151,7 @@ struct BackupFaultTests {
     let fixture = try BackupFixture(options)
     try fixture.store.backup(to: fixture.root + "/b")
     try fixture.store.reflinkCopy(to: fixture.root + "/s")
-    // With the store's log beside them, both are refused: the log would undo them, or be undone.
+    // With the store's log beside them, both are rejected: the log would be applied to another file.
     for name in ["b", "s"] {
       let copy = "\(fixture.root)/\(name)"
       #expect(try ObjectStore.check(at: copy).isClean)
@@ -161,7 +161,7 @@ struct BackupFaultTests {
   }
 }
 
-/// Small, seedable, the same everywhere.
+/// A small generator with a seed and the same results on all platforms.
 private struct SplitMix {
   var seed: UInt64
 

@@ -9,7 +9,7 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneQuery
 
-/// What a test backs up: objects, links, indexes, large values, history.
+/// The contents of the store in backup tests: objects, links, indexes, blobs, history.
 final class BackupFixture {
   let test: TestStore
   var store: ObjectStore { test.store }
@@ -57,7 +57,7 @@ final class BackupFixture {
     return data
   }
 
-  /// Opens a store only to look at it.
+  /// Opens a store for reading only.
   static func look<R>(_ path: String, _ body: (ObjectStore) throws -> R) throws -> R {
     var options = StoreOptions()
     options.isReadOnly = true
@@ -66,7 +66,7 @@ final class BackupFixture {
     return try body(store)
   }
 
-  /// What is there beside the store.
+  /// Returns the names beside the store.
   func names() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: root).filter { $0 != "test.kvclone" }.sorted()
   }
@@ -95,7 +95,7 @@ struct BackupTests {
     #expect(try BackupFixture.mode(backup) == 0o700)
     #expect(try BackupFixture.mode(backup + "/data.mdb") == 0o600)
     #expect(try fixture.names() == ["backup"])
-    // What is committed from here on is not in it.
+    // Later commits are not in the backup.
     try fixture.store.insert("Folder", ["code": .string("later")])
     #expect(try ObjectStore.check(at: backup, options: CheckOptions(readData: true)).isClean)
     let restored = fixture.root + "/restored"
@@ -130,7 +130,7 @@ struct BackupTests {
   @Test("a backup has no byte of deleted data, and the file is not longer")
   func deletedBytes() throws {
     let fixture = try BackupFixture()
-    // Texts have bytes of their own in index keys.
+    // Strings are encoded in index keys.
     let needle = Data(BackupFixture.secret.utf8)
     let file = URL(fileURLWithPath: fixture.test.path + "/data.mdb")
     #expect(try Data(contentsOf: file).range(of: needle) != nil)
@@ -139,7 +139,7 @@ struct BackupTests {
     #expect(try result.byteCount < fixture.store.info().fileBytes)
   }
 
-  /// Each transaction writes its number to every tag: a backup with two numbers would be of two commits.
+  /// Each transaction writes its number to every tag: two numbers in a backup would mean two commits.
   @Test("while others write, it is the state of one commit")
   func hotBackup() throws {
     let fixture = try BackupFixture()
@@ -159,7 +159,7 @@ struct BackupTests {
           let item = try tx.insert("Item", ["photo": .binary(Data(count: 20_000 + round * 100))])
           if round % 2 == 0 { try tx.delete([item]) }
         }
-        // Nobody else writes: this is the commit that was just made.
+        // Without other writers, this is the latest commit.
         if let commit = try? store.info().commit, let dump = try? BackupFixture.dump(store) {
           dumps.withLock { $0[commit] = dump }
         }
@@ -177,7 +177,7 @@ struct BackupTests {
         isDone.store(true, ordering: .relaxed)
         ended.wait()
       }
-      // The writer may not have taken its dump yet.
+      // The writer may not have created its dump yet.
       while dumps.withLock({ $0[result.commit] }) == nil, !isDone.load(ordering: .relaxed) {}
       let isSame = dumps.withLock { $0[result.commit] } == dump
       #expect(isSame, "commit \(result.commit)")
@@ -228,7 +228,7 @@ struct BackupTests {
     }
     let environment = try store.engine.requireFiles(for: "a test").environment
     #expect(try environment.activeReaders().isEmpty)
-    // By the task, from asynchronous code.
+    // By cancellation of the task, from asynchronous code.
     let path = fixture.root + "/b"
     let task = Task { try await store.backup(to: path) }
     task.cancel()

@@ -7,8 +7,8 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Snapshots as files of their own. Reflinks take XFS or btrfs: see `Tools/reflink`; here they are copies, or what the file
-/// system of the temporary directory makes of them.
+/// Snapshots as separate files. Reflinks require XFS or btrfs, see `Tools/reflink`; here the result is a copy, or
+/// depends on the file system of the temporary directory.
 @Suite("File snapshots")
 struct FileSnapshotTests {
   @Test("a snapshot is the store of one commit, and says how it was made")
@@ -44,7 +44,7 @@ struct FileSnapshotTests {
     #expect(try fixture.names() == [])
   }
 
-  /// The way that <doc:Backups> describes: each snapshot gets a name of its own, and a link leads to the newest.
+  /// The procedure of <doc:Backups>: each snapshot gets a separate name, and a symbolic link leads to the newest.
   @Test("replicas are published, opened read-only, and followed")
   func replicas() throws {
     let fixture = try BackupFixture()
@@ -55,7 +55,7 @@ struct FileSnapshotTests {
       try fixture.store.insert("Folder", ["code": .string("round \(round)")])
       let expected = try BackupFixture.dump(fixture.store)
       try fixture.store.reflinkCopy(to: path)
-      // The same UUID several times in one process: they are different files.
+      // The same UUID several times in one process: the files are different.
       var options = StoreOptions()
       options.isReadOnly = true
       options.verifiesPagesAtOpen = round == 1
@@ -66,11 +66,11 @@ struct FileSnapshotTests {
       #expect(isSame)
       #expect(try replica.check(CheckOptions(readData: true)).isClean)
       expectError(.readOnly) { try replica.insert("Folder") }
-      // From one that is open read-only, it is copied.
+      // A store that is opened read-only is copied.
       let copy = try replica.reflinkCopy(to: path + "-copy")
       #expect(copy.copyReason == .readOnlyStore && copy.lockDuration == .zero)
     }
-    // Older replicas stay what they were, and one that is removed serves those who have it open.
+    // Older replicas are unchanged, and a removed one stays readable through open stores.
     try FileManager.default.removeItem(atPath: fixture.root + "/replica-0")
     #expect(try readers[0].objects("Folder").count + 2 == readers[2].objects("Folder").count)
     #expect(try fixture.store.check().isClean)

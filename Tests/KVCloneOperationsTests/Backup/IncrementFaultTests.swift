@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// What is wrong with an increment or the disk.
+/// Faults of an incremental backup or the disk.
 @Suite("Increments that are damaged, and full disks")
 struct IncrementFaultTests {
   @Test("whatever byte of an increment is another one, no wrong store is made of it")
@@ -29,7 +29,7 @@ struct IncrementFaultTests {
       } else {
         bytes[random.below(bytes.count)] ^= UInt8(1 + random.below(255))
       }
-      // In place, so that the mode stays.
+      // In place, to keep the mode.
       let handle = try FileHandle(forWritingTo: file)
       try handle.truncate(atOffset: 0)
       try handle.write(contentsOf: bytes)
@@ -37,7 +37,7 @@ struct IncrementFaultTests {
       let path = fixture.path("r")
       do {
         try ObjectStore.restore(from: [fixture.path("full"), fixture.path("i")], to: path)
-        // A byte that nobody reads.
+        // The changed byte is unused.
         let found = try BackupFixture.look(path) { try Increments.entries($0) }
         let difference = Increments.difference(expected, found)
         #expect(difference == nil, "seed \(seed), round \(round)")
@@ -71,7 +71,7 @@ struct IncrementFaultTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: root).sorted() == ["full", "i", "test.kvclone"])
   }
 
-  /// Links on one side only have right checksums: what finds them is the look at the whole.
+  /// One-sided links have valid checksums: only the check of the whole store finds them.
   @Test("an increment that leads to a store that is not sound is not restored")
   func unsound() throws {
     let fixture = try CheckFixture()

@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// What a hostile reader of increments asked.
+/// Review findings about manipulated incremental backups.
 @Suite("Increments without an entry")
 struct IncrementMissingEntryTests {
   private static let model = ManagedObjectModel("Notes", version: "1") {

@@ -6,15 +6,16 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Random operations on a store whose snapshots come and go, with backups and increments at random moments: what a chain of them
-/// restores is held against the store, entry by entry.
+/// Random operations on a store with changing snapshots, with full and incremental backups at random times. The
+/// restored chains are compared with the store, entry by entry.
 ///
-/// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` repeats a failure, or looks for rarer ones.
+/// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` repeats a failure, or searches for rarer ones.
 @Suite("Incremental backups compared with the store")
 struct IncrementPropertyTests {
   static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 400
 
-  /// The last one ended the process: LMDB took for free pages what an empty leaf's memory held (`LMDBEnvironment.fillFreeList`).
+  /// The last seed crashed the process: LMDB read free pages from the uninitialized memory of an empty leaf
+  /// (`LMDBEnvironment.fillFreeList`).
   @Test(
     "random operations, snapshots, uploads, rollbacks, and chains of increments",
     arguments: PropertySeeds.seeds + [10_315_796_192_149_314_250])
@@ -23,7 +24,7 @@ struct IncrementPropertyTests {
     do {
       try run.begin()
       while run.operations.count < Self.operationCount { try run.step() }
-      // A short run may have made none by chance.
+      // A short run may have restored none by chance.
       if run.restored == 0 { try run.end() }
     } catch {
       Issue.record("\(error), \(run.place)")
@@ -36,7 +37,7 @@ struct IncrementPropertyTests {
 private struct Refusal: Error {}
 
 private final class IncrementRun {
-  /// A backup or an increment, with the epochs of the snapshots in it.
+  /// A full or incremental backup, with the epochs of the snapshots in it.
   private struct Backup {
     let path: String
     var since: UInt64?
@@ -76,7 +77,7 @@ private final class IncrementRun {
   private var store: ObjectStore { test.store }
   private func chance(in count: Int) -> Bool { operations.random.chance(in: count) }
 
-  /// Enough objects for lists of several chunks.
+  /// Inserts enough objects for lists of several chunks.
   func begin() throws {
     try store.write { tx in
       for _ in 0..<300 { operations.oracle.insert(try tx.insert("Tag"), "Tag", [:]) }
@@ -102,7 +103,7 @@ private final class IncrementRun {
     }
   }
 
-  /// A chain, and what it restores.
+  /// Restores and compares a last chain.
   func end() throws {
     try makeSnapshot()
     try makeFull()
@@ -110,7 +111,7 @@ private final class IncrementRun {
     try makeIncrement()
   }
 
-  // MARK: What happens to the store
+  // MARK: Changes of the store
 
   private func transaction() throws {
     let before = operations.oracle
@@ -151,7 +152,7 @@ private final class IncrementRun {
     try operations.oracle.reload(tx)
   }
 
-  /// Begins an upload, or makes the value of an object of one that began long ago, or gives one up.
+  /// Begins an upload, assigns an earlier upload to an object, or discards one.
   private func upload() throws {
     if uploads.count < 3, !chance(in: 3) {
       let size = operations.pick([2000, 1_100_000, 2_200_000]) ?? 0
@@ -186,7 +187,7 @@ private final class IncrementRun {
     }
   }
 
-  /// Half of the times with other fetch indexes than before.
+  /// Reopens the store, half of the time with other fetch indexes.
   private func reopen() throws {
     reopenings += 1
     uploads = []
@@ -225,7 +226,7 @@ private final class IncrementRun {
 
   private func makeIncrement() throws {
     let all = try store.snapshots()
-    // One that some backup has, so that there is a chain.
+    // A snapshot that some backup contains, so that there is a chain.
     let known = Set(backups.flatMap(\.epochs))
     guard let since = operations.pick(all.filter { known.contains($0.epoch) }) else { return try makeFull() }
     let path = test.root + "/increment-\(increments)"
@@ -241,12 +242,12 @@ private final class IncrementRun {
     backups.append(made)
   }
 
-  /// A way from a full backup, of those that there are, to an increment.
+  /// Returns a chain from a full backup, among the existing ones, to an incremental one.
   private func chain(to last: Backup) -> [Backup]? {
     var chain = [last]
     while let since = chain[0].since {
       let end = backups.firstIndex { $0.path == chain[0].path } ?? backups.count
-      // Each increment there is had a chain when it was made.
+      // Each existing incremental backup had a chain when it was created.
       guard let before = operations.pick(backups[..<end].filter { $0.epochs.contains(since) }) else { return nil }
       chain.insert(before, at: 0)
     }

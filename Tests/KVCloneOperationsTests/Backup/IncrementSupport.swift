@@ -7,9 +7,9 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// What tests of increments share.
+/// Shared code of the tests of incremental backups.
 enum Increments {
-  /// All entries of all tables, as they are in the file.
+  /// Returns all entries of all tables, as stored in the file.
   static func entries(_ store: ObjectStore) throws -> [String: [MemoryEntry]] {
     let session = try store.readSession()
     let redirects = try #require(try store.engine.openTables([.redirects], create: false).first)
@@ -25,7 +25,7 @@ enum Increments {
     return all
   }
 
-  /// Where two stores differ, in words; nil where every entry of every table is the same.
+  /// Returns the first difference of two stores as text, or nil if every entry of every table is equal.
   static func difference(_ one: [String: [MemoryEntry]], _ other: [String: [MemoryEntry]]) -> String? {
     if Set(one.keys) != Set(other.keys) { return "the tables \(one.keys.sorted()) and \(other.keys.sorted())" }
     for (name, entries) in one.sorted(by: { $0.key < $1.key }) {
@@ -43,7 +43,7 @@ enum Increments {
 
   private static func hex(_ bytes: [UInt8]) -> String { bytes.map { String(format: "%02x", $0) }.joined() }
 
-  /// Restores a chain beside the store and compares all of it; the restored store is gone then.
+  /// Restores a chain beside the store, compares both completely, and removes the restored store.
   static func expectSame(
     _ store: ObjectStore, _ sources: [String], in root: String, _ comment: String = "",
     sourceLocation: SourceLocation = #_sourceLocation
@@ -57,7 +57,7 @@ enum Increments {
     #expect(result.commit == commit, "\(comment)", sourceLocation: sourceLocation)
     let expected = try entries(store)
     let problem: String? = try BackupFixture.look(path) { restored in
-      // What was restored has been checked as a whole.
+      // The restored store has been checked completely.
       let isSame = try restored.snapshots() == store.snapshots()
       return Increments.difference(expected, try entries(restored)) ?? (isSame ? nil : "the list of snapshots")
     }

@@ -9,7 +9,7 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneQuery
 
-/// A store with a backup, a snapshot before it, and changes since.
+/// A store with a backup, a snapshot before it, and changes after it.
 final class IncrementFixture {
   let fixture: BackupFixture
   var store: ObjectStore { fixture.store }
@@ -33,7 +33,7 @@ final class IncrementFixture {
     try Increments.expectSame(store, names.map(path), in: root, sourceLocation: sourceLocation)
   }
 
-  /// Something of everything: objects that come, change and go, in lists of all kinds.
+  /// Inserts, changes and deletes objects, in lists of all kinds.
   func change() throws {
     let folder = fixture.folder
     changes += 1
@@ -43,7 +43,7 @@ final class IncrementFixture {
       for item in items[50..<80] { try tx.set(item, "title", .string("changed")) }
       try tx.set(items[100], "photo", .binary(Data(repeating: 3, count: 70_000)))
       try tx.set(items[300], "photo", nil)
-      // Shared, and so with one more to be counted.
+      // A shared blob: its reference count increases.
       try tx.set(items[90], "photo", try tx.value(items[400], "photo"))
       let tag = try #require(try tx.fetchIDs(FetchRequest("Tag")).first)
       var born: [ObjectID] = []
@@ -105,7 +105,7 @@ struct IncrementTests {
     try fixture.store.rollback(to: try fixture.store.snapshot(named: "b"))
     try fixture.increment("i3", since: "c")
     try fixture.expectSame("full", "i1", "i2", "i3")
-    // Since an older snapshot it goes as well, over what is there already.
+    // An increment since an older snapshot can be applied, too, over newer contents.
     try fixture.increment("i4", since: "b")
     try fixture.expectSame("full", "i1", "i4")
     try fixture.expectSame("full", "i1", "i2", "i4")
@@ -145,7 +145,7 @@ struct IncrementTests {
     }
     try use(0)
     try use(1)
-    // Nobody has it any more, and no snapshot shows it.
+    // No object refers to it any more, and no snapshot shows it.
     try store.set(items[21], "photo", nil)
     try checked(store)
     staged[2] = nil
@@ -154,7 +154,7 @@ struct IncrementTests {
     try store.set(items[24], "photo", nil)
     try checked(store)
     try store.backup(to: fixture.root + "/later")
-    // Sweeps the one that was given up.
+    // Removes the discarded upload.
     staged.append(try store.stageBlob { try $0.append(Data(count: 1_200_000)) })
     try store.backup(to: fixture.root + "/i", options: BackupOptions(since: "a"))
     try Increments.expectSame(store, [fixture.root + "/full", fixture.root + "/i"], in: fixture.root)
@@ -287,7 +287,7 @@ struct IncrementTests {
     try fixture.expectSame("full", "i")
   }
 
-  /// A process that is killed between the two would leave it for ever: nobody makes an increment of this name again.
+  /// A process that is killed between the two would leave the file permanently, because no later backup has this name.
   @Test("the temporary file for sorting is removed before the backup gets its name")
   func scratchFile() throws {
     let fixture = try IncrementFixture()

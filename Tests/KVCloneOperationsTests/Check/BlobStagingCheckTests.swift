@@ -6,7 +6,7 @@ import Testing
 
 @testable import KVCloneCore
 
-/// What a check says of uploads, and what an upload does that was swept behind its back.
+/// The check of staged uploads, and uploads with concurrently removed data.
 @Suite("Staged data and checks")
 struct BlobStagingCheckTests {
   let test: TestStore

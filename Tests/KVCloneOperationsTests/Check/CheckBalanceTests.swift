@@ -6,9 +6,9 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// `check` compares the two sides of links and of indexes by sums, and looks their entries up only where those are not even.
+/// `check` compares both sides of links and indexes by sums, and looks up entries only if the sums differ.
 ///
-/// That it finds what is wrong is tested with each kind of damage (`CheckLinkTests`).
+/// `CheckLinkTests` tests the detection for each kind of corruption.
 @Suite struct CheckBalanceTests {
   @Test func soundLinksAndIndexesNeedNoLookups() throws {
     let fixture = try CheckFixture()
@@ -28,7 +28,7 @@ import Testing
       }
     }
     let files = try TestStore(model)
-    // Equal values, none, and texts that are cut in keys.
+    // Equal values, nil, and strings that are truncated in keys.
     try files.store.write { tx in
       for title in ["a", "a", nil, String(repeating: "x", count: 900), String(repeating: "x", count: 901)] {
         try tx.insert("Note", title.map { ["title": .string($0)] } ?? [:])
@@ -37,7 +37,7 @@ import Testing
     try expectEven(files.store)
   }
 
-  /// Texts that a constraint's keys cut at the same place look equal there: they are looked up, and are no damage.
+  /// Strings that a constraint's keys truncate at the same position have equal keys: they are looked up, and are valid.
   @Test func uniqueTextsThatAreCutAlikeAreNoDamage() throws {
     let fixture = try CheckFixture()
     try fixture.store.write { tx in

@@ -8,9 +8,10 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// `check` on files with damage of every kind: it never crashes, hangs or throws, and finds all that matters.
+/// `check` on files with every kind of corruption: it never crashes, hangs or throws, and finds every significant
+/// fault.
 @Suite struct CheckDamageTests {
-  /// What happens to a file's bytes.
+  /// The kind of a change of the file's bytes.
   enum Damaging: String, CaseIterable, Sendable {
     case truncated, metaBit, headerByte, bit, zeroPage, swappedPages, garbage, copiedPage
   }
@@ -35,12 +36,12 @@ import Testing
     }
   }
 
-  /// Single bits of what counts, one after the other: every one is found.
+  /// Single flipped bits of significant bytes: every one is found.
   @Test(arguments: [1, 2] as [UInt64]) func everyBitThatCountsIsFound(seed: UInt64) throws {
     let file = try DamagedFile()
     let roles = PageRoles(file.sound, readsData: true)
     let used = roles.roles.indices.filter { roles.roles[$0] == .used }
-    // Large values have by far the most bytes; those of trees are looked at more often.
+    // Blobs have by far the most bytes, so bits of B+tree pages are preferred.
     let inTrees = used.filter { offset in roles.treePages.contains(offset / 4096) || offset < 8192 }
     var generator = SeededGenerator(seed: seed)
     for round in 0..<10 {
@@ -70,7 +71,7 @@ import Testing
       for offset in 0..<4096 {
         let byte = bytes[one + offset]
         if kind == .swappedPages { bytes[one + offset] = bytes[other + offset] }
-        // A copy keeps its number: it looks like the page of its place.
+        // The copy keeps its page number, so it appears to be the page of its position.
         if kind == .swappedPages || offset >= 8 { bytes[other + offset] = byte }
       }
     case .garbage:
@@ -81,11 +82,11 @@ import Testing
     }
   }
 
-  /// The most that a changed byte counts for.
+  /// Returns the most significant role of the changed bytes.
   static func changed(_ bytes: [UInt8], _ roles: PageRoles) -> PageRoles.Role {
     if bytes.count < roles.end { return .used }
     var most = PageRoles.Role.unused
-    // Page by page: of megabytes, a few bytes differ.
+    // Page by page, because only a few bytes of megabytes differ.
     for page in stride(from: 0, to: bytes.count, by: 4096) {
       let range = page..<min(page + 4096, bytes.count)
       if bytes[range] == roles.bytes[range] { continue }
@@ -94,9 +95,9 @@ import Testing
     return most
   }
 
-  // MARK: One fault, told once
+  // MARK: One issue per fault
 
-  /// Of a page that is lost, only the page is told, whatever it held.
+  /// For a lost page, only the page is reported, regardless of its contents.
   @Test func aLostPageIsOneDamage() throws {
     let file = try DamagedFile()
     for page in PageRoles(file.sound, readsData: true).treePages where page % 2 == 0 {
@@ -159,7 +160,7 @@ import Testing
       let report = try file.check(bytes)
       #expect(!report.isClean && report.issues.allSatisfy { $0.kind == .page }, "\(report.issues)")
     }
-    // The other meta page serves, and what it leads to is what was committed before.
+    // The other meta page is used, and leads to the previous commit.
     for meta in 0...1 {
       var bytes = file.sound
       bytes[meta * 4096 + 16] ^= 1

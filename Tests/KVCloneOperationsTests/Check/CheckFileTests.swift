@@ -8,16 +8,16 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneLMDB
 
-/// A store with something of everything and a free list, closed; and checks of changed copies of its file.
+/// A closed store with every kind of data and a free list; and checks of changed copies of its file.
 final class DamagedFile {
   let path: String
   private let root: String
   let sound: [UInt8]
-  /// An object, where its record is, and the record's bytes.
+  /// An object, the page of its record, and the record's bytes.
   let item: ObjectID
   let record: (page: Int?, bytes: [UInt8])
 
-  /// Made once: the tests change copies.
+  /// Created once: the tests change copies.
   private static let template = Result { try Template() }
 
   private struct Template {
@@ -68,7 +68,7 @@ final class DamagedFile {
         fixture.items[0], "photo", .binary(Data((0..<1_200_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })))
       for number in 0..<300 { try tx.insert("Tag", ["name": .string("tag number \(number)")]) }
     }
-    // Pages that are free, and pages that were used again.
+    // Free pages, and reused ones.
     for round in 0..<3 {
       let tags = try fixture.store.objects("Tag").dropFirst(2 + round * 7).prefix(60)
       try fixture.store.delete(Array(tags))
@@ -83,7 +83,7 @@ final class DamagedFile {
     return backend.page(try fixture.table(of: id), fixture.key(id))
   }
 
-  /// Checks a file of these bytes.
+  /// Checks a file with these bytes.
   func check(_ bytes: [UInt8], _ options: CheckOptions = CheckOptions()) throws -> CheckReport {
     try write(bytes)
     return try ObjectStore.check(at: path, options: options)
@@ -96,9 +96,9 @@ final class DamagedFile {
   }
 }
 
-/// Checking by the path, checking while others write, and what opening does with a file that ends too early.
+/// Checks by path, checks with concurrent writes, and the opening of truncated files.
 @Suite struct CheckFileTests {
-  /// What an attempt was refused that was not current any more is told by the next one, and LMDB does not get the file.
+  /// A read error of an outdated attempt is reported by the next one, and LMDB does not open the file.
   @Test func aFailedReadIsReportedByLaterAttempts() throws {
     let damaged = try DamagedFile()
     try damaged.write(damaged.sound)
@@ -112,7 +112,7 @@ final class DamagedFile {
     #expect(passes.report.issues.map(\.kind) == [.page] && passes.report.issues.first?.page == 7)
     let error = passes.error(damaged.path)
     #expect(error.kind == .io && error.message.contains("page 7"), "\(error)")
-    // While it is looked whether the state is the newest one still.
+    // A read error while the check verifies that the state is still the newest one.
     refusals.note(1, EIO, isDenied: false)
     #expect(passes.report.issues.map(\.page) == [1, 7])
     #expect(passes.error(damaged.path).message.contains("page 1 and 1 more"))
@@ -181,7 +181,7 @@ final class DamagedFile {
     let error = expectError(.corrupted) { _ = try ObjectStore.open(at: file.path) }
     #expect(error?.message.contains("check") == true)
     #expect(!(try ObjectStore.check(at: file.path).isClean))
-    // What is cut off is not in use.
+    // The truncated part is not in use.
     try file.write(Array(file.sound.prefix(end)))
     let store = try ObjectStore.open(at: file.path)
     #expect(try store.check().isClean)
@@ -202,7 +202,7 @@ final class DamagedFile {
     expectError(.storeNotFound) { _ = try ObjectStore.open(at: file.path + "/nothing", options: options) }
   }
 
-  /// What was to be verified, and could not be, is not opened unverified.
+  /// A file that must be verified and cannot be read is not opened unverified.
   @Test func aFileThatCannotBeVerifiedIsRefused() throws {
     let file = try DamagedFile()
     try file.write(file.sound)
@@ -214,7 +214,8 @@ final class DamagedFile {
     #expect(error?.message.contains("symbolic link") == true, "\(error as Any)")
   }
 
-  /// Keys of a branch that are in order need not be of one entity: behind the last serial of one comes serial 0 of another.
+  /// Neighbouring keys of a branch page may belong to different entities: the last serial of one is followed by serial
+  /// 0 of the next.
   @Test func aLostPageBeforeAnotherEntityIsDescribed() throws {
     let file = try DamagedFile()
     let roles = PageRoles(file.sound, readsData: true)

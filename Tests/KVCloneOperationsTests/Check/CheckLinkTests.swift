@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// `check` finds what is wrong between objects: links, lists, large values, indexes.
+/// `check` finds faults between objects: links, lists, blobs, indexes.
 @Suite struct CheckLinkTests {
   // MARK: Links
 
@@ -15,7 +15,7 @@ import Testing
     let fixture = try CheckFixture()
     let item = fixture.items[1]
     try fixture.plant { session in
-      // Nothing but the folder's list and the hidden lists of its references know it then.
+      // Afterwards only the folder's list and the hidden lists of its references contain it.
       _ = try session.detach(item, try fixture.code("Item", "folder"), fixture.folder)
       _ = try session.detach(fixture.tag, try fixture.code("Tag", "items"), item)
       let favorite = try fixture.referrers("Item", "favorite", of: fixture.tag)
@@ -73,7 +73,7 @@ import Testing
       let was = try session.detach(owner, try fixture.code(entity, relationship), member)
       #expect(was)
     }
-    // The other side is the one that has something too much.
+    // The issue is reported for the side with the excess entry.
     let compiled = try fixture.store.schema.entity(entity).relationship(relationship)
     let other = compiled.description.destinationEntityName
     try fixture.expect("oneSidedLink \(other)/\(member.serial) \(compiled.description.inverseName ?? "")")
@@ -101,7 +101,7 @@ import Testing
     try fixture.plant { session in
       _ = try session.detach(fixture.items[7], try fixture.code("Item", "folder"), fixture.folder)
     }
-    // Its links, its index entry, its large value and its lists stay: they follow from one fault.
+    // Its links, index entry, blob and lists remain, as consequences of one fault.
     try fixture.expect(
       "record Thing/\(fixture.items[0].serial) -", "oneSidedLink Folder/\(fixture.folder.serial) items")
   }
@@ -125,7 +125,7 @@ import Testing
       let position = name == "items" ? fixture.items[0].rawValue : ListLabel.first
       let key = try fixture.list(fixture.folder, "Folder", name).key(.chunk, position).array
       try fixture.tamper(fixture.tables.links, key) { $0[20] ^= 1 }
-      // Two rules are broken: the chunk cannot be read, and its members are missing.
+      // Two issues: the chunk cannot be read, and its members are missing.
       let report = try fixture.store.check()
       #expect(report.issues.allSatisfy { $0.kind == .list && $0.property == name }, "\(report.issues)")
       #expect(!report.isClean)
@@ -187,7 +187,7 @@ import Testing
       "orphanList Tag/\(fixture.tag.serial) peers", "orphanList Item/\(fixture.items[0].serial) folder")
   }
 
-  // MARK: Large values
+  // MARK: Blobs
 
   @Test func missingLargeValuesAreFound() throws {
     let fixture = try CheckFixture()
@@ -207,7 +207,7 @@ import Testing
     try fixture.expect()
     let name = "Item/\(fixture.items[0].serial) photo"
     try fixture.expect("blob \(name)", options: CheckOptions(readData: true))
-    // Right in itself, and not what the digest says.
+    // Consistent in itself, but different from the digest.
     try fixture.tamper(fixture.tables.blobs, chunk, sealed: true) { _ in }
     try fixture.expect("blob \(name)", options: CheckOptions(readData: true))
     try fixture.tamper(fixture.tables.blobs, chunk) { $0 = Array(sound.dropLast()) }
@@ -306,10 +306,9 @@ import Testing
     try fixture.expect("duplicateValues Tag/\(ids[2].serial) name")
   }
 
-  // MARK: Any damage
+  // MARK: Any corruption
 
-  /// Whatever byte of whatever value changes, `check` tells of it; with a right checksum over the changed bytes it may not
-  /// notice, but never traps.
+  /// `check` reports any changed byte of any value. With a recomputed checksum it may miss the change, but never traps.
   @Test(arguments: [1, 2, 3, 4] as [UInt64])
   func everyChangedByteIsFound(_ seed: UInt64) throws {
     let fixture = try CheckFixture()
@@ -332,7 +331,7 @@ import Testing
       default: value[random.below(value.count)] ^= 1 << UInt8(random.below(8))
       }
       if isSealed { value.seal(tables[index], entry.key) }
-      // In a transaction that is given up, so that each round begins with a sound store.
+      // In a transaction that is rolled back, so that each round starts with a sound store.
       var session = try fixture.store.writeSession(label: "damage")
       try session.storage.put(tables[index], entry.key.span.bytes, value.span.bytes)
       let run = CheckRun(schema: schema, options: CheckOptions(readData: true))

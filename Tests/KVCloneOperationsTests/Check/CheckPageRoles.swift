@@ -1,13 +1,14 @@
 import KVCloneTestSupport
 
-/// What each byte of a sound LMDB file is for, read in the simplest way: the measure of what a check has to find.
+/// The role of each byte of a sound LMDB file, determined in the simplest way: the reference for what a check must
+/// find.
 struct PageRoles {
   enum Role: UInt8, Comparable {
-    /// Nobody reads it: free pages, gaps, padding.
+    /// Unused bytes: free pages, gaps, padding.
     case unused
-    /// A change may be harmless: another separator can separate as well.
+    /// A change may be harmless: another separator can be valid, too.
     case free
-    /// Every change is damage.
+    /// Every change is a corruption.
     case used
 
     static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
@@ -17,7 +18,7 @@ struct PageRoles {
   private(set) var roles: [Role]
   /// Branch and leaf pages in use.
   private(set) var treePages: [Int] = []
-  /// First pages of large values, those of the free list included.
+  /// First pages of overflow values, those of the free list included.
   private(set) var valuePages: [Int] = []
   /// The end of the last page in use.
   private(set) var end = 8192
@@ -38,7 +39,7 @@ struct PageRoles {
       mark(meta + 16..<meta + 32, .used)
       mark(meta + 32..<meta + 152, .free)
       if meta == newest { mark(meta + 40..<meta + 144, .used) }
-      // One flag is nobody's.
+      // One flag is unused.
       mark(meta + 45..<meta + 46, .free)
     }
     visit(word64(newest + 40 + 40), .free, readsData)
@@ -69,7 +70,7 @@ struct PageRoles {
         visit(word32(node) | word16(node + 4) << 32, tree, readsData)
         continue
       }
-      // A transaction's number in the free list can be another one.
+      // Another transaction id in the free list can be valid, too.
       if case .free = tree { mark(key, .free) } else { mark(key, .used) }
       visitValue(node, key, tree, readsData)
     }

@@ -7,10 +7,10 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Previous states that were left behind, or are not saved as they should be.
+/// Preimages that are orphaned, or not stored as required.
 @Suite("Check: preimages")
 struct CheckSnapshotTests {
-  /// Saves the state of a key as if the snapshot of an epoch saw it.
+  /// Stores the preimage of a key as if the snapshot of an epoch could see it.
   private func save(_ table: StorageTable, _ key: [UInt8], epoch: UInt64, in fixture: CheckFixture) throws {
     let preimages = fixture.tables.preimages
     let value = try fixture.bytes(table, key)
@@ -58,7 +58,7 @@ struct CheckSnapshotTests {
       #expect(damages.map(\.kind) == Array(repeating: .snapshot, count: count + 1))
       #expect(damages.allSatisfy { $0.message.contains("no snapshot shows") && !$0.isDerived })
     }
-    // Nobody who looks up what a snapshot shows meets them.
+    // Reads of a snapshot do not encounter them.
     let snapshot = try fixture.store.snapshot(named: "first")
     #expect(try snapshot.read { try $0.exists(folder) } == false)
     try fixture.store.deleteSnapshot(named: "first")

@@ -6,9 +6,9 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// What `check` says of previous states, which are saved for snapshots.
+/// The check of preimages, which are stored for snapshots.
 @Suite struct CheckStateTests {
-  /// A flipped bit in one was told, and not whose state it was (found by `Tools/faults --class flipped-bit`).
+  /// A flipped bit in a preimage was reported without its object (found by `Tools/faults --class flipped-bit`).
   @Test func aDamagedPreviousStateNamesItsObject() throws {
     let fixture = try CheckFixture()
     try fixture.store.createSnapshot(named: "before")
@@ -22,7 +22,7 @@ import Testing
       try fixture.tamper(table, entry.key) { $0[$0.count - 1] ^= 1 }
       let damages = try fixture.store.check().issues.filter { $0.kind == .snapshot }
       #expect(damages.count == 1)
-      // An item's lists and entries go with it, and its partners' lists change.
+      // An item's lists and entries are deleted with it, and its partners' lists change.
       #expect(damages.first?.object?.contains("/") == true, "table \(code): \(damages)")
       if code.rootCode != nil {
         let id = try NumberKey.objectID(try PreimageKey.key(of: entry.key.span.bytes))
@@ -34,7 +34,7 @@ import Testing
     try fixture.expect()
   }
 
-  /// Lists of an entity that a migration has removed were not looked at, and snapshots read them.
+  /// Lists of an entity that a migration removed were not checked, although snapshots read them.
   @Test func aDamagedListOfARemovedEntityIsFound() throws {
     let item = EntityDescription("Item") { AttributeDescription("title", .string) }
     let box = EntityDescription("Box") { RelationshipDescription("items", toMany: "Item", ordered: true) }
@@ -68,8 +68,8 @@ import Testing
     #expect(damages.first?.object?.hasSuffix("/1") == true)
   }
 
-  /// An object of an entity that a migration has removed stays for the snapshots that show it, and so does what it was cloned from;
-  /// `check` said that there was no such object (found by `Tools/faults --class backup`).
+  /// An object of an entity that a migration removed remains for the snapshots that show it, with the reference to its
+  /// clone source; `check` reported that this object did not exist (found by `Tools/faults --class backup`).
   @Test func theOriginOfARemovedEntitysCloneIsNoDamage() throws {
     let item = EntityDescription("Item") { AttributeDescription("title", .string) }
     let box = EntityDescription("Box") { AttributeDescription("label", .string) }
@@ -85,7 +85,7 @@ import Testing
     try test.reopen()
     let migrated = try test.store.check()
     #expect(migrated.issues == [])
-    // It goes with the last snapshot, and with its object.
+    // It is deleted with the last snapshot, together with its object.
     try test.store.deleteSnapshots(named: try test.store.snapshots().map(\.name))
     let swept = try test.store.check()
     #expect(swept.issues == [])
@@ -93,8 +93,8 @@ import Testing
     #expect(tables.first { $0.name == "provenance" }?.entryCount ?? 0 == 0)
   }
 
-  /// A scan dropped records by the entity that their headers name, before it looked at their checksums: an object was gone, and no error
-  /// (found by `Tools/faults --class flipped-bit`).
+  /// A scan filtered records by the entity in their headers before it verified their checksums: an object was missing
+  /// without an error (found by `Tools/faults --class flipped-bit`).
   @Test func aScanMeetsEveryFlippedBitOfARecordsHeader() throws {
     let fixture = try CheckFixture()
     let item = fixture.items[2]

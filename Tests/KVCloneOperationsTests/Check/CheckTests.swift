@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// `check` finds nothing in a sound store, and what was planted in the metadata, the records and the file.
+/// `check` finds nothing in a sound store, and every injected fault of the metadata, the records and the file.
 @Suite struct CheckTests {
   @Test func aSoundStoreIsClean() throws {
     let fixture = try CheckFixture()
@@ -175,7 +175,7 @@ import Testing
     let fixture = try CheckFixture()
     let entity = try fixture.store.schema.entity("Tag")
     let name = MetadataKey.layout(entity.layout.id)
-    // Every kind becomes another one, and the fields are sorted anew.
+    // Every kind becomes another one, and the fields are sorted again.
     let kinds: [FieldKind: FieldKind] = [.string: .toMany, .toMany: .string]
     let fields = entity.layout.fields.map {
       RecordLayout.Field(propertyCode: $0.propertyCode, kind: kinds[$0.kind] ?? $0.kind)
@@ -184,7 +184,7 @@ import Testing
     try fixture.plant { session in try Metadata.put(&session.storage, fixture.tables.metadata, name, layout) }
     let report = try fixture.store.check()
     #expect(report.issues.first?.kind == .layout)
-    // Whoever opens the store now would read records by the wrong fields.
+    // Opening the store now would read records by the wrong fields.
     let error = #expect(throws: StoreError.self) { try fixture.files.reopen() }
     #expect(error?.kind == .corrupted)
   }
@@ -200,7 +200,7 @@ import Testing
         try fixture.plant { session in try session.storage.put(table, key.span.bytes, [1, 2, 3].span.bytes) }
         let report = try fixture.store.check()
         #expect(report.issues.count { $0.kind == .malformedKey } == 1)
-        // A list or large value that ends at such a key cannot be walked to its end.
+        // A list or blob that ends at this key cannot be read to its end.
         #expect(report.issues.allSatisfy { [.malformedKey, .list, .blob].contains($0.kind) })
         try fixture.delete(table, key)
         try fixture.expect()
@@ -213,7 +213,7 @@ import Testing
     try fixture.expect("malformedKey - -")
   }
 
-  // MARK: The whole
+  // MARK: The whole check
 
   @Test func itEndsAtTheMaximum() throws {
     let fixture = try CheckFixture()

@@ -17,7 +17,7 @@ private let versionModel = ManagedObjectModel("Versions") {
   }
 }
 
-/// What this library does with files of versions it does not know: the tables of `Format.md`, "Versions".
+/// The treatment of files with unknown versions: the tables of `Format.md`, "Versions".
 @Suite("Files of other format versions")
 struct FormatVersionTests {
   private let test: TestStore
@@ -87,7 +87,7 @@ struct FormatVersionTests {
     let known = try patch { try $0.value(formatKey) }
     try test.reopen()
     #expect(try test.store.info().formatVersion == 7)
-    // Everything that writes: objects, lists, large values, a clone, an adopted model.
+    // Every kind of write: objects, lists, blobs, a clone, an adopted model.
     try test.store.insert("Item", ["name": "new", "data": .binary(Data(repeating: 8, count: 2_000))])
     try test.store.unlink(ids[0], "items", Array(ids[5..<28]))
     try test.store.delete([ids[1]])
@@ -171,7 +171,7 @@ struct FormatVersionTests {
 
   // MARK: Patching a closed store's metadata
 
-  /// What this library says of the file: damages, or the error that opening ends in.
+  /// Returns the issues of the file, or the error of opening it.
   private func damagesOrError() throws -> [String] {
     test.store.close()
     return try ObjectStore.check(at: test.path).issues.map(\.message)
@@ -198,7 +198,7 @@ struct FormatVersionTests {
     let environment: LMDBEnvironment
     let table: LMDBTable
 
-    /// Puts a value with its checksum.
+    /// Writes a value with its checksum.
     func put(_ key: [UInt8], _ payload: [UInt8]) throws {
       let value =
         key == MetadataKey.bytes(MetadataKey.format)
@@ -209,7 +209,7 @@ struct FormatVersionTests {
       try transaction.commit()
     }
 
-    /// The value with its checksum.
+    /// Returns the value with its checksum.
     func value(_ key: [UInt8]) throws -> [UInt8]? {
       try environment.beginRead().bytes(table, key)
     }
@@ -217,7 +217,7 @@ struct FormatVersionTests {
 }
 
 extension ObjectStore {
-  /// What a check of the closed store tells; it stays closed.
+  /// Returns the issues of the closed store, which stays closed.
   fileprivate static func damages(of test: TestStore) throws -> [IntegrityIssue.Kind] {
     test.store.close()
     return try check(at: test.path).issues.map(\.kind)

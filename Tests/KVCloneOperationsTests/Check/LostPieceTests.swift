@@ -7,8 +7,8 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Long lists of which a piece is not where it belongs, as a flipped bit in its key leaves them: what is there is whole, and only
-/// the head knows that it is not all.
+/// Long lists with a chunk under a wrong key, as after a flipped bit in its key: the remaining chunks are valid, and
+/// only the list's head shows that one is missing.
 @Suite("Lists that lack a piece")
 struct LostPieceTests {
   private static let model = ManagedObjectModel("Shelf") {
@@ -26,7 +26,7 @@ struct LostPieceTests {
   }
   private static let lists = ["books", "papers", "marks"]
 
-  /// A shelf with 400 books in each list, and one of the lists without its second piece.
+  /// Creates a shelf with 400 books in each list, and removes the second chunk of one of the lists.
   private func damaged(_ list: String) throws -> (test: TestStore, shelf: ObjectID) {
     let test = try TestStore(Self.model)
     let shelf = try test.store.write { tx in

@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Stores that Core Data itself wrote: every value and link, as SQLite reads them.
+/// Stores written by Core Data: every value and link is compared with the result of SQLite.
 @Suite("import of Core Data's stores: corpus", .enabled(if: Corpus.root != nil, "\(Corpus.missing)"))
 struct CoreDataCorpusTests {
   private static let energy = "artsy__energy/ArtsyFolio Tests__Migrations__ArtsyPartner_1.4.sqlite"
@@ -19,13 +19,13 @@ struct CoreDataCorpusTests {
   private static let proxies = "property-proxies.sqlite"
   private static let swiftData = "swiftdata.store"
 
-  /// Of the corpus, or of the cases from the field.
+  /// Returns the path of a store of the corpus, or of a case from the field.
   private func path(_ name: String) throws -> String {
     if !name.contains("/") { return try #require(Corpus.field(name)) }
     return try #require(Corpus.root) + "/stores/" + name
   }
 
-  /// Imports, checks, and closes; `body` sees the store.
+  /// Imports a store, passes it to `body`, checks and closes it.
   private func imported(
     _ name: String, model: ManagedObjectModel? = nil, skip: Bool = false,
     _ body: (ObjectStore, CoreDataImportReport) throws -> Void
@@ -46,8 +46,8 @@ struct CoreDataCorpusTests {
 
   // MARK: Values
 
-  /// What SQLite reads from a store: a line for each value and link that is not NULL, with its object, its column's name without the
-  /// Z, and the value's bytes. The names of columns are only taken apart where it has to be: in tables of links.
+  /// Prints the contents of a store as read by SQLite: a line for each value and link that is not NULL, with its
+  /// object, its column's name without the Z, and the value's bytes. Only the column names of join tables are parsed.
   private static let script = #"""
     import pathlib, re, sqlite3, struct, sys
     db = sqlite3.connect(pathlib.Path(sys.argv[1]).absolute().as_uri() + '?mode=ro&immutable=1', uri=True)
@@ -72,7 +72,7 @@ struct CoreDataCorpusTests {
     with open(sys.argv[2], 'w') as out: out.write('\n'.join(sorted(lines)))
     """#
 
-  /// SHA-256 of what the script writes of each store, from SQLite 3.40.1: without python, the values are compared by it.
+  /// SHA-256 of the script's output for each store, from SQLite 3.40.1, to compare the values without Python.
   private static let digests: [String: String] = [
     Self.cars: "c928a88c4b2048a78e7d880c89351af09613a82335a52ab4ebdd1602285fdf20",
     Self.energy: "e5674a454604da9346e889012dfb1fb1ce0fc83b2217f8e19fcf9002a56bbb3f",
@@ -96,8 +96,9 @@ struct CoreDataCorpusTests {
     #expect(surplus.isEmpty, "\(name): \(surplus.sorted().prefix(5))")
   }
 
-  /// The lines of an object's own properties. One table has the columns of all entities of a hierarchy, and rows may have values
-  /// in those of others; where several entities have one name for their properties, columns are numbered.
+  /// Returns the lines of an object's own properties. One table has the columns of all entities of a hierarchy, and
+  /// rows may have values in those of other entities; if several entities use one property name, the columns are
+  /// numbered.
   private static func known(_ lines: [String], _ model: ManagedObjectModel) -> [String] {
     var names: [String: Set<String>] = [:]
     for entity in model.entities {
@@ -115,7 +116,7 @@ struct CoreDataCorpusTests {
     }
   }
 
-  /// The same lines from an imported store.
+  /// Returns the same lines from an imported store.
   private static func lines(of store: ObjectStore) throws -> [String] {
     var lines: [String] = []
     let model = store.model
@@ -128,7 +129,7 @@ struct CoreDataCorpusTests {
         return names
       }
       let attributes = model.attributes(of: entity.name).filter { !$0.isTransient && !$0.isDerived }.map(\.name)
-      // One-to-many links are those of the other side's column.
+      // One-to-many links are stored in the column of the inverse.
       let relationships = model.relationships(of: entity.name).filter { relationship in
         guard relationship.isToMany, !relationship.isTransient else { return !relationship.isTransient }
         return model.inverse(of: relationship.name, in: entity.name)?.relationship.isToMany ?? true
@@ -163,7 +164,7 @@ struct CoreDataCorpusTests {
     case .double(let number): shown(number)
     case .float(let number): shown(Double(number))
     case .date(let date): shown(date.timeIntervalSinceReferenceDate)
-    // As Core Data spells it.
+    // In Core Data's spelling.
     case .decimal(let number) where number.isNaN: "s" + hex("NaN".utf8)
     case .decimal(let number): shown(try #require(Double("\(number)")))
     case .string(let text), .uri(let text): "s" + hex(text.utf8)
@@ -231,7 +232,7 @@ struct CoreDataCorpusTests {
       #expect(people.count == 20)
       let bundle = try #require(Corpus.modelBundle("alemar11__CoreDataPlus/SampleModel.xcdatamodeld"))
       let file = try ManagedObjectModel.load(contentsOf: bundle, version: "SampleModel").model
-      // Indexes are not in the store; what objects have is.
+      // The store does not contain indexes, but all properties.
       let difference = ModelDifference(from: store.model, to: file)
       #expect(difference.refusals.isEmpty, "\(difference.changes)")
       #expect(store.model.entities.map(\.name).sorted() == file.entities.map(\.name).sorted())

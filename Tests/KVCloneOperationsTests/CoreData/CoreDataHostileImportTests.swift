@@ -8,7 +8,7 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneCoreData
 
-/// Importing stores that are damaged, random, or not wanted any more.
+/// Imports of corrupted and random stores, and cancelled imports.
 @Suite("import of Core Data's stores: hostile ones")
 struct CoreDataHostileImportTests {
   private static var options: CoreDataImportOptions {
@@ -56,7 +56,7 @@ struct CoreDataHostileImportTests {
       bytes[start + 4..<start + 4_096].allSatisfy { $0 == 0xAB }
     }
     let middle = try #require(pages.dropFirst(pages.count / 2).first)
-    // The page names itself as the next one.
+    // The page refers to itself as the next one.
     let number = middle / 4_096 + 1
     bytes.replaceSubrange(middle..<middle + 4, with: [0, 0, UInt8(number >> 8), UInt8(number & 0xFF)])
     try Data(bytes).write(to: URL(fileURLWithPath: place.database))
@@ -106,7 +106,7 @@ struct CoreDataHostileImportTests {
 
   // MARK: Cancellation
 
-  /// Hears of the progress, and lets whoever waits know; the import goes on when it is told to.
+  /// Receives the progress, signals a waiting thread, and blocks the import until it may continue.
   private final class Meeting: Sendable {
     private let state = Mutex((isThere: false, mayGoOn: false))
 
@@ -157,7 +157,7 @@ struct CoreDataHostileImportTests {
   func cancelledAtOnce() throws {
     let place = try CoreDataPlace()
     let cancellation = Cancellation()
-    // Without a model this would be refused.
+    // Without a model this would be rejected.
     expectError(.cancelled) {
       _ = try ObjectStore.importCoreData(
         from: place.database, to: place.store, progress: { _ in cancellation.cancel() }, cancellation: cancellation)
@@ -170,7 +170,7 @@ struct CoreDataHostileImportTests {
 
   // MARK: Random
 
-  /// An object's values, and how Core Data stores them.
+  /// The values of an object, and their form in Core Data's store.
   private struct RandomNote {
     let key: Int64
     let entity: (number: Int64, name: String)
@@ -282,7 +282,7 @@ struct CoreDataHostileImportTests {
       #expect(parent == note.parent.flatMap { names[$0] }, "\(name), seed \(seed)")
     }
     for folder in Int64(1)...3 {
-      // By place, and by key where two have the same.
+      // By position, and by key for equal positions.
       let wanted = notes.filter { $0.folder?.key == folder }
         .sorted { ($0.folder?.place ?? 0, $0.key) < ($1.folder?.place ?? 0, $1.key) }.map { names[$0.key] }
       let read = try store.members("Folder/\(folder)", "notes")
@@ -295,7 +295,7 @@ struct CoreDataHostileImportTests {
     var generator = SeededGenerator(seed: seed)
     var fixture = CoreDataFixture()
     fixture.pageSize = 512
-    // Two megabytes that would have to be imported each time.
+    // Two megabytes that each round would have to import.
     fixture.rows["ZNOTE"]?.removeAll { $0.id == 50 }
     let sound = fixture.bytes()
     let place = try CoreDataPlace(fixture)

@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Importing a store as Core Data writes it, with every form of attribute and relationship.
+/// Imports of a store in Core Data's format, with every form of attribute and relationship.
 @Suite("import of Core Data's stores")
 struct CoreDataImportTests {
   private typealias Place = CoreDataPlace
@@ -33,7 +33,7 @@ struct CoreDataImportTests {
     defer { store.close() }
     try checked(store)
     #expect(try store.info().counts == report.counts)
-    // Keys are not given again, not even those of rows that were deleted before.
+    // Keys are not reused, not even those of rows that were deleted before.
     let id = try store.write { try $0.insert("Note") }
     #expect(id.serial == 61)
   }
@@ -88,7 +88,7 @@ struct CoreDataImportTests {
       [10, 3, 30, 1], [10, 1, 10, 9], [10, 2, 20, 1], [30, 1, 5, 2],
     ])
     let place = try Place(fixture)
-    // The model says so, or it is refused.
+    // The model declares it, or the import is rejected.
     #expect(try refusal(place, CoreDataFixture.model)?.property == "notes")
     var entities = CoreDataFixture.model.entities
     for entity in entities.indices where entities[entity].name == "Tag" {
@@ -126,11 +126,12 @@ struct CoreDataImportTests {
     #expect(!FileManager.default.fileExists(atPath: place.store))
   }
 
-  /// Transactions that are in the log only would be left out of the import, and nobody would be told.
+  /// Without this error, transactions that are only in the log would be missing silently.
   @Test("a log that cannot be looked up is not taken for one that is not there")
   func logThatCannotBeLookedUp() throws {
     let place = try Place()
-    // A file may have a name of this length. With "-wal" behind it, the system says that it is too long, and not that there is none.
+    // A file may have a name of this length. With "-wal" appended, the system reports that the name is too long instead
+    // of a missing file.
     let name = String(repeating: "a", count: 255 - ".sqlite".utf8.count) + ".sqlite"
     let database = place.root + "/" + name
     try FileManager.default.moveItem(atPath: place.database, toPath: database)
@@ -160,7 +161,7 @@ struct CoreDataImportTests {
       .uuid(uuid), .transformable(Data([9, 8, 7])), .integer(3),
     ]
     #expect(try store.values("Note/10", names) == wanted)
-    // NULL stays nil where the model has a default value.
+    // NULL stays nil, even if the model has a default value.
     #expect(try store.values("ImageNote/20", ["count", "name"]) == [nil, nil])
     #expect(
       try store.values("ImageNote/20", ["created", "price"]) == [
@@ -170,10 +171,10 @@ struct CoreDataImportTests {
       try store.values("LinkNote/30", ["created", "price"]) == [
         .date(Date(timeIntervalSinceReferenceDate: 1e300)), .decimal(7),
       ])
-    // Entities side by side have columns of their own for one name.
+    // Sibling entities have separate columns for one name.
     #expect(try store.values("ImageNote/20", ["pin"]) == [.integer(33)])
     #expect(try store.values("LinkNote/30", ["pin"]) == [.integer(44)])
-    // Derived anew.
+    // Recomputed.
     #expect(try store.values("Folder/1", ["size"]) == [.integer(3)])
   }
 
@@ -186,7 +187,7 @@ struct CoreDataImportTests {
     fixture.rows["ZNOTE"]?.append((61, CoreDataFixture.note(3, ["ZIMAGE": .blob([3] + Array("reference".utf8))])))
     fixture.rows["ZNOTE"]?.append((62, CoreDataFixture.note(3, ["ZIMAGE": .blob([9, 8, 7])])))
     try Data(fixture.bytes()).write(to: URL(fileURLWithPath: place.database))
-    // A reference of another kind than a file's name.
+    // A reference that is not a file name.
     #expect { try place.run() } throws: { ($0 as? CoreDataImportError)?.object == "ImageNote/61" }
     #expect(try place.run(skip: true).skippedCount == 1)
     let store = try place.open()
@@ -213,7 +214,7 @@ struct CoreDataImportTests {
     try place.run()
     let store = try place.open()
     defer { store.close() }
-    // By Z_FOK, not by key.
+    // Ordered by Z_FOK, not by key.
     #expect(try store.members("Folder/1", "notes") == ["ImageNote/20", "Note/10", "LinkNote/30"])
     #expect(try store.members("Folder/2", "notes") == ["PinnedNote/40"])
     #expect(try store.members("Folder/9", "notes").isEmpty)
@@ -222,7 +223,7 @@ struct CoreDataImportTests {
     #expect(try store.target("Summary/3", "note") == "Note/10")
     #expect(try store.target("Summary/4", "note") == nil)
     #expect(Set(try store.members("Note/10", "children")) == ["ImageNote/20", "LinkNote/30"])
-    // Its own parent.
+    // It is its own parent.
     #expect(try store.target("PinnedNote/40", "parent") == "PinnedNote/40")
     #expect(try store.members("Note/10", "labels") == ["Tag/1", "Tag/2", "Tag/3"])
     #expect(Set(try store.members("Tag/1", "notes")) == ["Note/10", "LinkNote/30"])
@@ -240,7 +241,7 @@ struct CoreDataImportTests {
     let kind: CoreDataImportError.Kind
     let object: String?
     let property: String?
-    /// Objects that are left with --skip-broken.
+    /// The number of objects that are imported with --skip-broken.
     let left: Int
     let change: @Sendable (inout CoreDataFixture) -> Void
 

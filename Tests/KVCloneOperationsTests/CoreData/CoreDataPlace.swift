@@ -5,7 +5,7 @@ import KVCloneTestSupport
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// A directory with a fixture in it, gone with the test.
+/// A directory with a fixture, removed after the test.
 final class CoreDataPlace {
   let root: String
   let database: String
@@ -36,7 +36,7 @@ final class CoreDataPlace {
 
   func open() throws -> ObjectStore { try ObjectStore.open(at: store) }
 
-  /// Names in the directory other than the fixture's own.
+  /// The names in the directory other than the fixture's own.
   var others: [String] {
     (try? FileManager.default.contentsOfDirectory(atPath: root))?.filter {
       $0 != "App.sqlite" && $0 != ".App_SUPPORT"

@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Objects that break rules of their model: Core Data checks those when it saves, and reads such objects.
+/// Objects that violate rules of their model: Core Data checks these when it saves, and reads invalid objects.
 @Suite("import of Core Data's stores: broken rules")
 struct CoreDataRuleTests {
   private func entities(_ change: (inout EntityDescription) -> Void) -> ManagedObjectModel {
@@ -38,7 +38,7 @@ struct CoreDataRuleTests {
     }
   }
 
-  /// A rule, and the objects of the fixture that break it.
+  /// A rule, and the objects of the fixture that violate it.
   struct Rule: Sendable, CustomTestStringConvertible {
     let kind: String
     let objects: Set<String>
@@ -113,7 +113,7 @@ struct CoreDataRuleTests {
     try checked(store)
     #expect(try store.values("ImageNote/20", ["count", "small"]) == [.integer(5), nil])
     #expect(try store.values("Folder/9", ["name"]) == [nil])
-    // As in Core Data, the object is checked when it is changed.
+    // As in Core Data, the object is checked when it changes.
     let error = #expect(throws: ValidationError.self) {
       try store.write { transaction in
         try transaction.link(
@@ -150,9 +150,9 @@ struct CoreDataRuleTests {
     #expect(try store.members("Folder/1", "favourites") == ["Tag/4", "Tag/5"])
   }
 
-  // MARK: Bytes that look like something else
+  // MARK: Ambiguous bytes
 
-  /// The model decides: bytes of an attribute without external storage are the value, whatever they begin with.
+  /// The model decides: bytes of an attribute without external storage are the value, regardless of their prefix.
   @Test("bytes that look like external ones are plain where the model says so", arguments: [false, true])
   func plainBytes(_ isStored: Bool) throws {
     let model = entities { entity in

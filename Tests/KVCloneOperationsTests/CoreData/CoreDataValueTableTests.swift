@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// The table in FromCoreData.md: every type of attribute with every storage class of SQLite's.
+/// The table in FromCoreData.md: every attribute type with every storage class of SQLite.
 @Suite("import of Core Data's stores: types and storage classes")
 struct CoreDataValueTableTests {
   private static let types: [(name: String, type: AttributeType)] = [
@@ -16,11 +16,11 @@ struct CoreDataValueTableTests {
     ("bytes", .binary), ("thing", .transformable),
   ]
 
-  /// What becomes of one stored value, in the order of ``types``; nil where it is refused.
+  /// The results of one stored value, in the order of ``types``; nil if it is rejected.
   private struct Row {
     let stored: SQLiteValue
     let values: [AttributeValue?]
-    /// The attributes whose value says less than what is stored.
+    /// The attributes with a lossy conversion.
     var converted: Set<String> = []
   }
 
@@ -100,7 +100,7 @@ struct CoreDataValueTableTests {
         .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))),
         .binary(Data(CoreDataFixture.uuid)), .transformable(Data(CoreDataFixture.uuid)),
       ], converted: numbers),
-    // Too long to be held: what a number begins with counts.
+    // Too long to be kept in memory: the beginning of a number counts.
     Row(
       stored: .longBlob(byteCount: 70_000),
       values: [
@@ -115,7 +115,7 @@ struct CoreDataValueTableTests {
 
   private static func database() -> [UInt8] {
     var writer = SQLiteWriter()
-    // Columns without a type, so that SQLite would keep whatever is put there.
+    // Columns without a type, so that SQLite would keep any value.
     let columns =
       ["Z_PK INTEGER PRIMARY KEY", "Z_ENT INTEGER", "Z_OPT INTEGER"] + types.map { "Z\($0.name.uppercased())" }
     writer.add(

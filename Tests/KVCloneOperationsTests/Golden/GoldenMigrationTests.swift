@@ -6,10 +6,10 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// What came after stores of each version: a next version of their model, increments, and a commit log.
+/// Later steps on stores of each version: a migration of the model, incremental backups, and a write-ahead log.
 @Suite("Stores of all format versions, migrated, restored and recovered")
 struct GoldenMigrationTests {
-  /// The migration's own snapshot is one more; what the others show was written down when the file was made.
+  /// The migration adds its own snapshot; the contents of the others were recorded with the golden file.
   @Test(
     "migrated to a next model, twice, as an oracle says; their snapshots read as before",
     arguments: GoldenStore.versions)
@@ -47,8 +47,8 @@ struct GoldenMigrationTests {
     try migrated.deleteSnapshots("v\(version)")
   }
 
-  /// The increment was made of the store of version 5, after more had happened to it: one that was migrated has none until it has
-  /// another snapshot.
+  /// The increment was created from the store of version 5 after further changes. A migrated store has no increments
+  /// until it has another snapshot.
   @Test("the golden increment is put onto the golden store of version 5, and refused elsewhere")
   func increment() throws {
     try Self.makeIncrementIfMissing()
@@ -63,7 +63,7 @@ struct GoldenMigrationTests {
     try Self.compare(root + "/whole", with: "v5.increment.dump", snapshots: "v5.dump")
   }
 
-  /// What a loss of power may leave: the log has commits of which nothing has come to the data file.
+  /// A possible state after a power failure: the log has commits that are missing in the data file.
   @Test("the golden commit log is recovered from its two files")
   func commitLog() throws {
     try Self.makeLogIfMissing()
@@ -71,7 +71,7 @@ struct GoldenMigrationTests {
     defer { try? FileManager.default.removeItem(atPath: root) }
     try GoldenStore.place("v6.logged", log: "v6.log", at: root + "/logged")
     try Self.compare(root + "/logged", with: "v6.log.dump", snapshots: "v6.dump")
-    // Without its log the file has the state before, which is what the log is there for.
+    // Without its log the file has the previous state, so the log is necessary.
     try GoldenStore.place("v6.logged", at: root + "/bare")
     let bare = try ObjectStore.open(at: root + "/bare")
     defer { bare.close() }
@@ -79,7 +79,7 @@ struct GoldenMigrationTests {
     #expect(try GoldenStore.text("v6.dump.txt") == shown)
   }
 
-  /// The store shows what was written down, its snapshots what they showed before; and it can be worked on.
+  /// Compares the store with the recorded contents, and its snapshots with their earlier contents; then changes it.
   private static func compare(_ path: String, with dump: String, snapshots: String) throws {
     let store = try ObjectStore.open(at: path)
     defer { store.close() }
@@ -99,9 +99,9 @@ struct GoldenMigrationTests {
     try checked(store)
   }
 
-  // MARK: Making them
+  // MARK: Creating them
 
-  /// A new object with a large value and a place in a list, one that changes, one that goes.
+  /// Inserts an object with a blob and a position in a list, changes one, and deletes one.
   private static func work(_ store: ObjectStore) throws {
     let notes = try store.objects("Note")
     let folder = try store.objects("Folder")

@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// The files of `GoldenStores`, which are text so that they can be looked at, and what stores made of them show.
+/// The files of `GoldenStores`, stored as readable text, and the contents of stores created from them.
 enum GoldenStore {
   static let versions = 3...6
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
@@ -18,7 +18,7 @@ enum GoldenStore {
     try String(contentsOf: folder.appending(path: name), encoding: .utf8)
   }
 
-  /// Makes a store's directory with the named files in it, by default with a data file alone.
+  /// Creates a store's directory with the named files, by default with a data file only.
   static func place(_ data: String, log: String? = nil, at path: String) throws {
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
@@ -31,14 +31,14 @@ enum GoldenStore {
     }
   }
 
-  /// What a dump shows.
+  /// Returns the output of a dump.
   static func dump(_ body: ((RawSpan) throws -> Void) throws -> DumpResult) throws -> String {
     var bytes: [UInt8] = []
     _ = try body { piece in piece.withUnsafeBytes { bytes.append(contentsOf: $0) } }
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// What the store shows, and what each of its snapshots does.
+  /// Returns the contents of the store and of each of its snapshots.
   static func dumps(_ store: ObjectStore) throws -> String {
     var text = try dump { try store.dump(to: $0) }
     for name in try store.snapshots().map(\.name) {
@@ -63,9 +63,9 @@ enum GoldenStore {
     return bytes
   }
 
-  // MARK: Making one
+  // MARK: Creating one
 
-  /// Whether it is missing and somebody asks for it: none is ever made anew.
+  /// Returns whether a file is missing and its creation is requested; existing files are never replaced.
   static func isToBeMade(_ name: String) -> Bool {
     ProcessInfo.processInfo.environment["KVCLONE_GOLDEN"] == "1"
       && !FileManager.default.fileExists(atPath: folder.appending(path: name + ".txt").path)
@@ -80,7 +80,7 @@ enum GoldenStore {
     try write(encode(Data(contentsOf: URL(fileURLWithPath: path))), to: name)
   }
 
-  /// The length, then each row of 32 bytes that has anything in it, with its number and without the zeros at its end.
+  /// The length, then each row of 32 bytes that is not all zeros, with its number and without trailing zeros.
   private static func encode(_ bytes: Data) -> String {
     var text = "\(bytes.count)\n"
     for start in stride(from: 0, to: bytes.count, by: 32) {

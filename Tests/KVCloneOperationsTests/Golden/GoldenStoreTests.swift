@@ -6,12 +6,12 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Files of each format version are read and changed by the library as it is now.
+/// The current library reads and changes files of each format version.
 ///
-/// `GoldenStores` has a store and its dumps for each version, as text (``GoldenStore``). Those of 3 to 6 were all made by one build, that of
-/// version 6, which writes the lowest version that says everything in a file: they have the older versions' form, and are not what
-/// the builds of then had written. They are never made anew: where one is missing, and
-/// `KVCLONE_GOLDEN=1` is set, this suite writes it, which is for a version that is new.
+/// `GoldenStores` contains a store and its dumps for each version, as text (``GoldenStore``). Versions 3 to 6 were all
+/// created by one build, that of version 6, which writes the lowest version that can represent a file. They have the
+/// format of the older versions, but were not written by the builds of that time. Files are never replaced: if one is
+/// missing, and `KVCLONE_GOLDEN=1` is set, this suite creates it, which is meant for a new version.
 @Suite("Stores of all format versions")
 struct GoldenStoreTests {
   @Test("opened, dumped and checked as when they were made, and changed as any other", arguments: GoldenStore.versions)
@@ -29,11 +29,11 @@ struct GoldenStoreTests {
     #expect(try store.info().formatVersion == version)
     #expect(try GoldenStore.dumps(store) == GoldenStore.text("v\(version).dump.txt"))
     store.close()
-    // Opened to be written, nothing changes by that alone.
+    // Opening for writing changes nothing by itself.
     store = try ObjectStore.open(at: path)
     #expect(try GoldenStore.dumps(store) == GoldenStore.text("v\(version).dump.txt"))
     let root1 = try store.objects("Folder")[0]
-    // It follows the notes that it leads to by `next`, and shares its folder and tags.
+    // The clone follows the notes linked by `next`, and shares its folder and tags.
     let clone = try store.clone([try store.members(root1, "notes")[30]])
     #expect(clone.objectCount > 5)
     let note = try store.members(root1, "notes")[3]
@@ -52,7 +52,7 @@ struct GoldenStoreTests {
     #expect(try GoldenStore.dumps(store) == after)
   }
 
-  // MARK: Making one
+  // MARK: Creating one
 
   private static func makeIfMissing(_ version: Int) throws {
     guard GoldenStore.isToBeMade("v\(version).store") else { return }
@@ -73,7 +73,7 @@ struct GoldenStoreTests {
       let note = try test.store.objects("Note")[4]
       try test.store.set(note, "stars", 5)
     }
-    // What a store says of its format is what it was when it was opened.
+    // The store reports the format that it had when it was opened.
     try test.reopen()
     try checked(test.store)
     #expect(try test.store.info().formatVersion == version)
@@ -123,7 +123,7 @@ struct GoldenStoreTests {
       let folder = try tx.insert("Folder", ["name": "all"])
       var last: ObjectID?
       for number in 0..<40 {
-        // What the test clones has no number: it would be another one with the same.
+        // The cloned notes have no number, because the number is unique.
         let note = try tx.insert(
           number % 7 == 3 ? "Pinned" : "Note",
           [

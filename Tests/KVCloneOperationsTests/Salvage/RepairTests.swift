@@ -7,9 +7,9 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// `repair`: what follows from objects is made anew, and nothing else is touched.
+/// `repair` rebuilds derived data, and changes nothing else.
 @Suite struct RepairTests {
-  /// Repairs, and expects that nothing is wrong any more, and that no object has changed.
+  /// Repairs, and expects that the store is sound afterwards and that no object has changed.
   private func repaired(_ fixture: CheckFixture, _ location: SourceLocation = #_sourceLocation) throws -> RepairReport {
     let lines = try SalvageFixture.lines(fixture.store)
     let report = try fixture.store.repair()
@@ -35,7 +35,7 @@ import Testing
     try fixture.delete(table, keys[0])
     try fixture.tamper(table, keys[1]) { $0[3] ^= 1 }
     try fixture.plant { session in
-      // Of an object that is not there, of other values, and one that is no key.
+      // Entries of a missing object, of other values, and one that is not a key.
       var stale = keys[2]
       stale[stale.count - 1] ^= 0x40
       try IndexEntries.put(stale, in: &session)
@@ -58,7 +58,7 @@ import Testing
     let other = try test.store.insert("Book", ["title": "two", "cover": .binary(Data(repeating: 2, count: 6000))])
     let snapshot = try test.store.createSnapshot(named: "before")
     try test.store.set(shown, "cover", nil)
-    // Another large value has a wrong count.
+    // Another blob has a wrong reference count.
     let serial = try test.store.read { tx -> UInt64 in
       guard case .blob(let blob)? = try tx.value(other, "cover") else { return 0 }
       return blob.id
@@ -145,7 +145,7 @@ import Testing
     try fixture.delete(fixture.tables.indexes, keys[0])
     _ = snapshot
     _ = try repaired(fixture)
-    // What it shows of hidden lists cannot be told any more.
+    // The contents of hidden lists in the snapshot can no longer be determined.
     let favorites = try fixture.referrers("Item", "favorite", of: fixture.tag)
     try fixture.plant { session in _ = try session.storage.removeUnordered(favorites, fixture.items[2]) }
     let error = expectError(.corrupted) { try fixture.store.repair() }
@@ -161,7 +161,7 @@ import Testing
   }
 }
 
-/// What the article shows works.
+/// The samples of the article work.
 @Suite struct SalvageArticleTests {
   @Test func theSamplesAreThoseThatAreTested() throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -7,17 +7,17 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// A store that was closed, changed copies of its file, and what is salvaged of them.
+/// A closed store, changed copies of its file, and the results of salvaging them.
 final class SalvageFixture {
   let root: String
   let path: String
   let sound: [UInt8]
-  /// What the store's dump says, by id.
+  /// The lines of the store's dump, by id.
   let lines: [String: String]
   private let model: ManagedObjectModel
   private var count = 0
 
-  /// Takes the file of a store, and closes it.
+  /// Takes the file of a store, and closes the store.
   init(_ files: TestStore) throws {
     root = try temporaryDirectory()
     path = root + "/damaged"
@@ -49,7 +49,7 @@ final class SalvageFixture {
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
   }
 
-  /// What was made of a file of these bytes, which stay as they are.
+  /// Salvages a file with these bytes, which must stay unchanged.
   func salvage(_ bytes: [UInt8], _ options: SalvageOptions = SalvageOptions()) throws -> Salvaged {
     try write(bytes)
     count += 1
@@ -72,7 +72,8 @@ final class SalvageFixture {
     let uuid: UUID
   }
 
-  /// Every object that is not named as lost, or as changed, is what it was; there is no other object but those that are named.
+  /// Expects that every object that is not reported as lost or changed is unchanged, and that there are no other
+  /// objects except the reported ones.
   func explain(_ salvaged: Salvaged, _ what: @autoclosure () -> String, _ location: SourceLocation = #_sourceLocation) {
     let report = salvaged.report
     #expect(!report.isTruncated, sourceLocation: location)
@@ -106,14 +107,14 @@ final class SalvageFixture {
     return name
   }
 
-  /// The file with a page of zeroes.
+  /// Returns the file with the given pages zeroed.
   func without(_ pages: [Int]) -> [UInt8] {
     var bytes = sound
     for page in pages { for offset in page * 4096..<min(bytes.count, (page + 1) * 4096) { bytes[offset] = 0 } }
     return bytes
   }
 
-  /// Pages that have some bytes.
+  /// Returns the pages that contain some bytes.
   func pages(with text: [UInt8]) -> [Int] {
     (2..<sound.count / 4096).filter { sound[$0 * 4096..<($0 + 1) * 4096].firstRange(of: text) != nil }
   }

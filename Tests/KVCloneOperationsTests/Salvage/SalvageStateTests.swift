@@ -7,11 +7,11 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Which state is salvaged where the list of tables has more than one page; full disks.
+/// The salvaged state if the table list has more than one page; full disks.
 @Suite struct SalvageStateTests {
   private static let entityCount = 60
 
-  /// With a table for each of sixty entities, the list has a branch and two leaves.
+  /// With a table for each of sixty entities, the list has a branch page and two leaves.
   private static func manyTables() throws -> SalvageFixture {
     let model = ManagedObjectModel(
       name: "Many",
@@ -29,7 +29,7 @@ import Testing
     return try SalvageFixture(files)
   }
 
-  /// The newest state's meta page, and the root of its list of tables.
+  /// Returns the newest state's meta page, and the root of its table list.
   private func root(_ fixture: SalvageFixture) -> (meta: Int, list: Int) {
     let roles = PageRoles(fixture.sound, readsData: false)
     let newest = roles.word64(144) > roles.word64(4096 + 144) ? 0 : 1
@@ -43,7 +43,7 @@ import Testing
     let both = try fixture.salvage(fixture.without([0, 1]))
     #expect(both.lines == fixture.lines)
     #expect(both.report.losses.map(\.kind) == [.state], "\(both.report.losses)")
-    // The older one is not needed; without the newer one, nobody can be sure.
+    // The older one is not needed; without the newer one, the newest state is uncertain.
     let older = try fixture.salvage(fixture.without([1 - newest]))
     #expect(older.report.isComplete && older.lines == fixture.lines, "\(older.report.losses)")
     let newer = try fixture.salvage(fixture.without([newest]))
@@ -54,20 +54,21 @@ import Testing
   @Test func aPartOfAListIsNotTakenForTheWhole() throws {
     let fixture = try Self.manyTables()
     let (newest, branch) = root(fixture)
-    // What older branches lead to may be leaves of the newest list: nothing of that is taken without a word.
+    // Older branch pages may lead to leaves of the newest list: such leaves are not used without a report.
     for pages in [[0, 1, branch], [newest, branch]] {
       let salvaged = try fixture.salvage(fixture.without(pages), SalvageOptions(maximumLosses: 100_000))
       fixture.explain(salvaged, "without \(pages)")
       #expect(salvaged.report.lossCounts[.state] == 1, "without \(pages): \(salvaged.report.lossCounts)")
       #expect(salvaged.lines.count >= Self.entityCount, "without \(pages)")
     }
-    // The newest meta page tells which pages are free: all others count.
+    // The newest meta page shows which pages are free: all others count.
     let found = try fixture.salvage(fixture.without([1 - newest, branch]), SalvageOptions(maximumLosses: 100_000))
     fixture.explain(found, "without the branch")
     #expect(found.lines == fixture.lines, "\(found.report.lossCounts)")
   }
 
-  /// The newest commit has a damaged meta page, and no list of tables any more: records of it are all that tells that there was one.
+  /// The meta page of the newest commit is corrupted, and its table list is lost: only records of that commit show that
+  /// it existed.
   @Test func aCommitWhoseListIsLostIsNotForgottenInSilence() throws {
     let files = try TestStore(
       ManagedObjectModel("Small") { EntityDescription("Note") { AttributeDescription("text", .string) } })
@@ -80,12 +81,13 @@ import Testing
     let salvaged = try fixture.salvage(fixture.without([newest, list]))
     #expect(salvaged.report.losses.map(\.kind) == [.state], "\(salvaged.report.losses)")
     #expect(salvaged.lines.count == 4 && salvaged.lines.allSatisfy { fixture.lines[$0.key] == $0.value })
-    // Of the older one, nothing is needed: no commit was later.
+    // The older one is not needed: no commit was later.
     let older = try fixture.salvage(fixture.without([1 - newest]))
     #expect(older.report.isComplete && older.lines == fixture.lines, "\(older.report.losses)")
   }
 
-  /// A commit that only deleted leaves no record that is later. The number in its meta page, which is none for other reasons, tells of it.
+  /// A commit that only deletes writes no later record. Only the number in its meta page, which is otherwise unusable,
+  /// shows that it existed.
   @Test func aCommitThatOnlyDeletedIsNotForgottenInSilence() throws {
     let files = try TestStore(
       ManagedObjectModel("Small") { EntityDescription("Note") { AttributeDescription("text", .string) } })
@@ -100,7 +102,7 @@ import Testing
     var metadata = 0
     for pointer in stride(from: list * 4096 + 16, to: list * 4096 + roles.word16(list * 4096 + 12), by: 2) {
       let key = list * 4096 + roles.word16(pointer) + 8
-      // The root is behind the tree's other numbers.
+      // The root follows the other numbers of the tree.
       if fixture.sound[key..<key + name.count].elementsEqual(name) { metadata = roles.word64(key + name.count + 40) }
     }
     try #require(metadata > 1)
@@ -111,7 +113,7 @@ import Testing
     #expect(salvaged.lines.count == 5)
   }
 
-  /// A file that an enemy made a tebibyte long, of which nearly nothing is there, and no meta page: holes are passed over.
+  /// A manipulated file with a length of one tebibyte, nearly without data, and without meta pages: holes are skipped.
   @Test func aFileThatIsNearlyAllHolesIsSalvaged() throws {
     let fixture = try Self.manyTables()
     try fixture.write(fixture.without([0, 1]))
@@ -123,12 +125,13 @@ import Testing
     #expect(report.losses.map(\.kind) == [.state] && report.objectCount == fixture.lines.count, "\(report.losses)")
   }
 
-  /// The newer meta page looks sound, and names another page as the list: what it should name is still there, and in use.
+  /// The newer meta page appears sound, but names another page as the list; the correct page still exists, and is in
+  /// use.
   @Test func aListThatTheMetaPageMissesIsFound() throws {
     let fixture = try Self.manyTables()
     let (newest, branch) = root(fixture)
     let (pageCount, roles) = (fixture.sound.count / 4096, PageRoles(fixture.sound, readsData: false))
-    // A leaf of the list has some of the tables, and passes for a list.
+    // A leaf of the list has some of the tables, and appears to be a list.
     let leaves = (0..<2).map { roles.word32(branch * 4096 + roles.word16(branch * 4096 + 16 + 2 * $0)) }
     for page in Array(stride(from: 2, to: pageCount, by: max(1, pageCount / 60))) + [pageCount + 1, 1 << 40]
     where page != branch && !leaves.contains(page) {
@@ -183,14 +186,14 @@ import Testing
     try session.storage.backend.commit()
   }
 
-  /// Makes a store, plants a second object, or so many more, and salvages it.
+  /// Creates a store, inserts one or `count` duplicates without the rules, and salvages it.
   private func salvage(
     _ entity: String, _ make: (inout WriteTransaction) throws -> [String: [ObjectID]],
     _ attributes: [String: AttributeValue?] = [:], count: Int = 1, then check: (ObjectStore, [String]) throws -> Void
   ) throws {
     let files = try TestStore(Self.model)
     let links = try files.store.write { tx in try make(&tx) }
-    // Each by a commit of its own: the later ones have more right to the values.
+    // Each in a separate commit: later ones have priority for the values.
     for _ in 0..<count {
       try plant(files.store) { session in
         let entity = try session.schema.entity(entity)
@@ -223,7 +226,8 @@ import Testing
     }
   }
 
-  /// Each of them loses once, and none what it has left: the first one was asked again for each of the others, and went.
+  /// Each duplicate loses its value once, and keeps the others. Issue: the first one was processed again for each of
+  /// the others, and was removed.
   @Test(arguments: [2, 70]) func allButOneGiveUpWhatTheyShare(count: Int) throws {
     func make(_ tx: inout WriteTransaction) throws -> [String: [ObjectID]] {
       try tx.insert("Word", ["text": "Été"])
@@ -254,7 +258,7 @@ import Testing
       let albums = [try tx.insert("Album"), try tx.insert("Album")]
       var last: ObjectID?
       for album in [0, 1, 1, 1] { last = try tx.insert("Photo", relationships: ["album": [albums[album]]]) }
-      // The planted one takes a photo, and has as many as the first album then.
+      // The inserted album takes a photo, and then has as many as the first one.
       return ["photos": last.map { [$0] } ?? []]
     }
     try salvage("Album", make) { store, losses in

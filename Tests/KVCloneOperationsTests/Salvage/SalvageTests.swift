@@ -7,12 +7,12 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// `salvage` of files with damage of every kind: it never crashes, what it makes is sound, and every object that it does not name is
-/// what it was.
+/// `salvage` on files with every kind of corruption: it never crashes, its result is sound, and every object that it
+/// does not report is unchanged.
 @Suite struct SalvageTests {
   private static func small() throws -> SalvageFixture { try SalvageFixture(try CheckFixture().files) }
 
-  /// A store with lists in pieces, branches, free pages and large values.
+  /// Creates a store with lists in chunks, branch pages, free pages and blobs.
   private static func large() throws -> SalvageFixture {
     let fixture = try CheckFixture()
     try fixture.store.write { tx in
@@ -46,7 +46,7 @@ import Testing
   @Test func anyPageMayBeLost() throws {
     let fixture = try Self.small()
     for page in 0..<fixture.sound.count / 4096 {
-      // The model is on one page of so small a store.
+      // The model of this small store is on one page.
       let options = SalvageOptions(model: CheckFixture.model)
       fixture.explain(try fixture.salvage(fixture.without([page]), options), "page \(page)")
     }
@@ -61,7 +61,7 @@ import Testing
       do {
         fixture.explain(try fixture.salvage(bytes), "seed \(seed), round \(round)")
       } catch let error as StoreError {
-        // The model is on one page, and not every bit of it can be done without.
+        // The model is on one page, and some of its bits are indispensable.
         #expect(error.kind == .corrupted && error.message.contains("--model"), "seed \(seed), round \(round): \(error)")
       }
     }
@@ -101,7 +101,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.root) == ["damaged"])
   }
 
-  // MARK: The trees
+  // MARK: B+trees
 
   @Test func withoutMetaPagesTheNewestStateIsFound() throws {
     let fixture = try Self.large()
@@ -117,7 +117,7 @@ import Testing
   @Test func withoutTheListOfTablesEachPageIsRead() throws {
     let fixture = try Self.large()
     let roots = fixture.pages(with: Array("objects-0001".utf8))
-    // The free list tells which pages count.
+    // The free list shows which pages count.
     let roles = PageRoles(fixture.sound, readsData: false)
     let newest = roles.word64(144) > roles.word64(4096 + 144) ? 0 : 4096
     let known = try fixture.salvage(fixture.without([roles.word64(newest + 128)]))
@@ -125,7 +125,7 @@ import Testing
     let unknown = try fixture.salvage(fixture.without([0, 1] + roots), SalvageOptions(maximumLosses: 100_000))
     fixture.explain(unknown, "no trees")
     #expect(unknown.report.lossCounts[.state] == 1)
-    // Leaves may have the list's name in bytes that were never cleared, and are lost with it here.
+    // Leaves may contain the list's name in uncleared bytes, and are then lost with it here.
     #expect(fixture.lines.keys.count { unknown.lines[$0] != nil } > fixture.lines.count / 2)
   }
 
@@ -143,7 +143,7 @@ import Testing
     }
   }
 
-  /// Its keys fit in, so that no page seems lost; the list of free pages is not known then, either.
+  /// Its keys fit in, so that no page appears lost; the list of free pages is not known then, either.
   @Test func aPageThatLeadsToTheListOfFreePagesLosesNothingUnnamed() throws {
     let fixture = try Self.large()
     let roles = PageRoles(fixture.sound, readsData: false)
@@ -225,7 +225,7 @@ import Testing
     fixture.store.close()
     let target = fixture.files.root + "/new"
     let report = try ObjectStore.salvage(from: fixture.files.path, to: target)
-    // An older copy is on a free page, as a rule.
+    // An older copy is usually on a free page.
     let gone = report.losses.filter { $0.kind == .object }.compactMap(\.object)
     let old = report.losses.filter { $0.kind == .doubtfulObject }.compactMap(\.object)
     #expect(Set(gone + old) == ["Tag/\(tag.serial)", "Thing/\(items[4].serial)"], "\(report.losses)")
@@ -251,14 +251,14 @@ import Testing
     let fixture = try SalvageFixture(files)
     let whole = try fixture.salvage(fixture.sound)
     #expect(whole.report.isComplete && whole.lines == fixture.lines)
-    // With a page of photos the counts change, and the check that `salvage` makes knows what they have to be.
+    // With a page of photos the counts change, and the check by `salvage` computes the correct ones.
     for page in PageRoles(fixture.sound, readsData: false).treePages.prefix(8) {
       _ = try fixture.salvage(fixture.without([page]))
     }
   }
 
-  /// The directory as it is, copied while the store is open: what a process leaves that is killed. Some pages of the file are of before the
-  /// last commits, as after a loss of power.
+  /// The directory is copied while the store is open, as after a killed process. Some pages of the file are older than
+  /// the last commits, as after a power failure.
   @Test func aCommitLogIsReadWhereItLies() throws {
     var options = StoreOptions()
     options.journalMode = .writeAheadLog

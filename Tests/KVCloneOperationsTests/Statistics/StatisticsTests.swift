@@ -7,9 +7,9 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Where the bytes are: every page is somebody's, and every number is what the objects say.
+/// Space usage: every page has one owner, and every number agrees with the objects.
 @Suite("Statistics") struct StatisticsTests {
-  /// Every byte of every page once, and the same pages as LMDB's own audit counts.
+  /// Checks that every byte of every page counts once, and that the pages agree with LMDB's own audit.
   private func adds(_ store: ObjectStore, sourceLocation: SourceLocation = #_sourceLocation) throws -> DeepStatistics {
     let deep = try store.deepStatistics()
     let summary = deep.summary
@@ -27,7 +27,7 @@ import Testing
     #expect(audit.isConsistent && audit.total == summary.pageCount, sourceLocation: sourceLocation)
     #expect(audit.free == summary.freePages.count, sourceLocation: sourceLocation)
     let cheap = try store.statistics()
-    // All but the ages of readers, which go on.
+    // All values except the ages of readers, which increase.
     #expect(cheap.tables == summary.tables && cheap.counts == summary.counts, sourceLocation: sourceLocation)
     #expect(
       cheap.freePages == summary.freePages && cheap.pageCount == summary.pageCount, sourceLocation: sourceLocation)
@@ -39,7 +39,7 @@ import Testing
     return deep
   }
 
-  /// Tags have names of their own.
+  /// Options that share tags, because their names are unique.
   private static var sharingTags: CloneOptions {
     var options = CloneOptions()
     options.rules["Item.favorite"] = .reference
@@ -64,7 +64,7 @@ import Testing
             relationships: ["folder": [folder], "tags": tags, "favorite": [tags[0]]]))
       }
       try tx.setMembers(folder, "sorted", items.reversed())
-      // A record that does not fit into a page.
+      // A record that does not fit into one page.
       try tx.set(items[1], "title", .string(String(repeating: "long ", count: 4000)))
       return (folder, items)
     }
@@ -127,10 +127,10 @@ import Testing
     #expect(photos.entity == "Item" && photos.attribute == "photo")
     #expect(photos.count == 2 && photos.byteCount == 14_000 && photos.referenceCount == 4)
     #expect(photos.sharedCount == 1 && photos.savedBytes == 10_000)
-    // A key of 12 bytes and a checksum of 8 for each piece, and a description of 8 + 40.
+    // A key of 12 bytes and a checksum of 8 for each chunk, and a description of 8 + 40.
     #expect(photos.storedBytes == 14_000 + 2 * (20 + 48))
     #expect(photos.histogram.filter { $0.count > 0 }.map(\.upTo) == [16 << 10])
-    // What only a snapshot shows is previous state, and what nobody shows is gone.
+    // Data visible only in a snapshot is a preimage; data that is not visible at all is deleted.
     try store.createSnapshot(named: "a")
     try store.set(fixture.items[3], "photo", nil)
     let deep = try adds(store)
@@ -159,7 +159,7 @@ import Testing
     _ = try store.insert("Tag", ["name": .string("last")])
     let deep = try adds(store)
     let result = try store.backup(to: test.root + "/copy")
-    // Branches are what is guessed.
+    // The number of branch pages is estimated.
     #expect(abs(result.pageCount - deep.compactedPageCount) <= 2, "\(result.pageCount) \(deep.compactedPageCount)")
     #expect(deep.compactionSavings > 0 && deep.fragmentation > 0.1 && deep.fragmentation < 1)
   }
@@ -256,7 +256,7 @@ import Testing
     test.store.close()
     let path = test.path + "/data.mdb"
     var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
-    // The header of a page in the middle names another one: not one of the meta pages.
+    // The header of a page in the middle names another page; the meta pages are kept.
     let pages = bytes.count / 4096
     for page in 10..<pages where page % 3 == 0 { bytes[page * 4096] ^= 0x55 }
     try bytes.write(to: URL(fileURLWithPath: path))
@@ -268,7 +268,7 @@ import Testing
   }
 }
 
-/// The greatest number that was told.
+/// The largest reported number.
 private final class Seen: @unchecked Sendable {
   private let lock = NSLock()
   private var greatest: UInt64 = 0

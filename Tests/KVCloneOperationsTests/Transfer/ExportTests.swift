@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// What is exported and loaded again is the same model and the same objects.
+/// An export that is loaded again gives the same model and the same objects.
 struct ExportTests {
   private static let model = ManagedObjectModel("Photos") {
     EntityDescription("Album") {
@@ -26,7 +26,7 @@ struct ExportTests {
     return lines.count > 1 ? String(lines[1]) : ""
   }
 
-  /// A new store of what an export has.
+  /// Creates a store from an export.
   private func loaded(_ folder: String, _ result: ExportResult, as path: String) throws -> ObjectStore {
     let model = try ManagedObjectModel.load(contentsOf: "\(folder)/\(result.modelBundle)").model
     let store = try ObjectStore.create(at: path, model: model)
@@ -52,7 +52,7 @@ struct ExportTests {
     #expect(result.objectCount == 8 && result.counts == ["Album": 2, "Photo": 6])
     #expect(result.modelBundle == "Photos.xcdatamodeld" && result.modelVersion == "Photos")
     #expect(result.modelHash == Self.model.modelHash.hex)
-    // What the clones share has one file.
+    // The clones' shared value has one file.
     #expect(result.blobCount == 2 && result.blobByteCount == 6_000_000)
     let manager = FileManager.default
     let names = try manager.contentsOfDirectory(atPath: folder).sorted()
@@ -73,7 +73,7 @@ struct ExportTests {
     defer { again.close() }
     #expect(again.model == Self.model)
     #expect(try text(again) == text(test.store))
-    // What shared a file shares its bytes again.
+    // Objects that shared a file share its bytes again.
     #expect(try again.blobCount() == 2)
     try checked(again)
     try checked(test.store)
@@ -98,7 +98,7 @@ struct ExportTests {
     #expect(try text(again) == text(test.store))
     #expect(try again.blobCount() == 60)
     try checked(again)
-    // The last of those that share a value takes it along, and no other.
+    // The last of the objects that share a value deletes it.
     let albums = try again.objects("Album")
     try again.delete(Array(albums.dropLast()))
     try checked(again)
@@ -107,7 +107,7 @@ struct ExportTests {
     #expect(try again.blobCount() == 0)
   }
 
-  /// Files are the same one where their paths are, byte by byte.
+  /// Files are identical only if their paths are equal byte by byte.
   @Test func filesWithLikeNamesAreNotMixedUp() throws {
     let test = try TestStore(Self.model)
     let files = ["a/blob-1", "a/blob-01", "b/blob-1", "a/blob-2", "a/blob-1", "b/blob-1", "a/blob-", "a/blob-+1"]
@@ -129,10 +129,10 @@ struct ExportTests {
       }
       #expect(String(decoding: bytes.prefix(file.utf8.count + 1), as: UTF8.self) == file + " ")
     }
-    // Of those named twice, the one in the directory that came first is shared.
+    // Of paths that occur twice, the one in the first directory is shared.
     #expect(try test.store.blobCount() == 7)
     try checked(test.store)
-    // A size that is not the file's is refused, whether it was loaded before or not.
+    // A size that differs from the file's is rejected, whether it was loaded before or not.
     let wrong =
       #"{"id":"Photo/1","attributes":{"image":{"file":"a/blob-1"}}}"# + "\n"
       + #"{"id":"Photo/2","attributes":{"image":{"file":"a/blob-1","size":7}}}"# + "\n"
@@ -148,7 +148,7 @@ struct ExportTests {
       let result = try test.store.export(to: test.root + "/export")
       let readme = try String(contentsOfFile: test.root + "/export/README.txt", encoding: .utf8)
       #expect(readme.contains("kvclone init --store NEW.kvclone --model \(argument)\n"), "\(readme.prefix(1500))")
-      // As a shell reads it, it is the bundle's path.
+      // A shell expands it to the bundle's path.
       let shell = Process()
       shell.executableURL = URL(fileURLWithPath: "/bin/sh")
       shell.arguments = ["-c", "test -d \(argument)"]
@@ -179,7 +179,7 @@ struct ExportTests {
 
   @Test(.enabled(if: Corpus.root != nil, Comment(rawValue: Corpus.missing)))
   func everyCorpusModelComesBackWithObjects() throws {
-    // The models themselves are all written and read by ModelWriterTests; a fifth of them is enough for what is in stores.
+    // ModelWriterTests covers all models; a fifth of them is enough for the contents of stores.
     for (number, bundle) in Corpus.modelBundles().enumerated() where number % 5 == 0 {
       let model = try ManagedObjectModel.load(contentsOf: bundle).model
       let test = try TestStore(model)
@@ -191,7 +191,7 @@ struct ExportTests {
         defer { isRead = true }
         return !isRead
       }
-      // Ids of a dump follow its own order, so texts are compared from the first copy on.
+      // Ids of a dump depend on its order, so texts are compared from the first copy on.
       let first = try test.store.export(to: test.root + "/first")
       let copy = try loaded(test.root + "/first", first, as: test.root + "/copy.kvclone")
       defer { copy.close() }
@@ -232,7 +232,7 @@ struct ExportTests {
     try manager.removeItem(atPath: path)
     let cancellation = Cancellation()
     expectError(.cancelled) {
-      // Once at work: it is heard in the last phase as well.
+      // Cancelled during the work; the last phase also checks for cancellation.
       try test.store.export(to: path, progress: { _ in cancellation.cancel() }, cancellation: cancellation)
     }
     #expect(try manager.contentsOfDirectory(atPath: test.root) == ["test.kvclone"])
@@ -269,7 +269,7 @@ struct ExportTests {
       atPath: test.root + "/.export.exporting-linked", withDestinationPath: test.root + "/precious")
     let (store, second) = (test.store, test.root + "/export-2")
     try store.export(to: test.root + "/export") { progress in
-      // Another one meanwhile takes nothing from this one.
+      // A concurrent export does not affect this one.
       if progress.phase == .sync { _ = try? store.export(to: second) }
     }
     #expect(

@@ -1,7 +1,7 @@
 import KVClone
 
 extension JSONWriter {
-  /// Writes any JSON value, members in their order.
+  /// Writes any JSON value, with members in their order.
   mutating func value(_ value: JSONValue) {
     switch value {
     case .null: null()

@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// A load whose source is slow keeps no writer waiting, and does what a load of a file does.
+/// A load with a slow source blocks no writer, and has the same result as a load of a file.
 @Suite("Load: slow sources")
 struct LoadSpoolTests {
   private static let model = ManagedObjectModel("Slow") {
@@ -34,7 +34,7 @@ struct LoadSpoolTests {
     var bytes: [UInt8] = []
     _ = try store.dump { piece in piece.withUnsafeBytes { bytes.append(contentsOf: $0) } }
     let text = String(decoding: bytes, as: UTF8.self)
-    // The header has the store's UUID.
+    // The header contains the store's UUID.
     return text.split(separator: "\n").dropFirst().joined(separator: "\n")
   }
 
@@ -44,7 +44,7 @@ struct LoadSpoolTests {
     options.batch = batch
     var delivered = 0
     let result = try store.load(options) { buffer in
-      // In a transaction, this would be `nestedWrite`.
+      // Within the load's transaction, this would fail with `nestedWrite`.
       _ = try store.write { transaction in try transaction.insert("Item", ["name": .string("other")]) }
       delivered += 1
       buffer += Array(Self.line(delivered).utf8)
@@ -82,9 +82,9 @@ struct LoadSpoolTests {
         let handle = try #require(FileHandle(forWritingAtPath: pipe))
         for number in 1...3 {
           try handle.write(contentsOf: Data(Self.line(number).utf8))
-          // Waits for the load's lock where it has one, and fails.
+          // Would wait for the load's write lock, and fail.
           _ = try store.write(timeout: .seconds(1)) { transaction in try transaction.insert("Item") }
-          // A line is a batch, and committed before the next one comes.
+          // A line is a batch, and is committed before the next one arrives.
           let deadline = Date(timeIntervalSinceNow: 20)
           while try store.info().objectCount < 2 * number, Date() < deadline { usleep(1_000) }
           #expect(try store.info().objectCount == 2 * number)
@@ -113,7 +113,7 @@ struct LoadSpoolTests {
     let received = SharedCount()
     options.spoolProgress = { received.set($0) }
     let load = Task { [options] in try await LoadRun.loadInTurn(contentsOf: pipe, options, into: store) }
-    // Opened for both: neither end waits for the other.
+    // Opened for reading and writing, so that neither end waits for the other.
     let handle = try #require(FileHandle(forUpdatingAtPath: pipe))
     for number in 1...3 {
       try handle.write(contentsOf: Data(Self.line(number).utf8))
@@ -140,7 +140,7 @@ struct LoadSpoolTests {
       let error = Result {
         try store.load(options) { buffer in
           defer { calls += 1 }
-          // The line comes in two pieces.
+          // The line arrives in two parts.
           if calls < 2 { buffer += calls == 0 ? text.prefix(9) : text.dropFirst(9) }
           return calls < 20
         }
@@ -187,7 +187,7 @@ struct LoadSpoolTests {
     #expect(lines.suffix(2) == ["load 1024", "load 2048"])
   }
 
-  /// Random texts in random pieces and batches, right and wrong, into two stores: one from the source, one from a file.
+  /// Random texts in random parts and batches, valid and invalid, into two stores: one from a source, one from a file.
   @Test("a source and a file with the same text come to the same", arguments: LoadSeeds.seeds)
   func sameAsFile(_ seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
@@ -217,7 +217,7 @@ struct LoadSpoolTests {
     }
   }
 
-  /// What came of it: the count, or the error's text.
+  /// Returns the counts, or the text of the error.
   private static func outcome(_ body: () throws -> LoadResult) -> String {
     do { return "\(try body().counts)" } catch { return (error as? any KVCloneError)?.message ?? "\(error)" }
   }
@@ -231,7 +231,7 @@ struct LoadSpoolTests {
       case 1: text += " \r\n"
       case 2 where generator.chance(in: 3): text += "nonsense\n"
       default:
-        // Forward too, and sometimes to nothing.
+        // Forward references, too, and sometimes missing targets.
         text += line(number, next: generator.chance(in: 2) ? nil : generator.below(count + 2) + 1)
       }
     }
@@ -248,7 +248,7 @@ private final class SharedCount: Sendable {
   func set(_ value: UInt64) { state.withLock { $0 = value } }
 }
 
-/// KVCLONE_SEEDS, or one that is fixed and one that is not.
+/// KVCLONE_SEEDS, or one fixed and one random seed.
 private enum LoadSeeds {
   static let seeds: [UInt64] = {
     let given = ProcessInfo.processInfo.environment["KVCLONE_SEEDS"] ?? ""

@@ -22,7 +22,7 @@ final class ScratchArrayTests {
   @Test("an array keeps its elements as it outgrows memory, and leaves no file behind")
   func grows() throws {
     let array = ScratchArray<UInt64>(in: space)
-    // 1 MiB is where the file comes in.
+    // The array moves to a file at 1 MiB.
     let count = 300_000
     for number in 0..<count { try array.append(UInt64(number) &* 0x9E37_79B9_7F4A_7C15) }
     #expect(array.count == count)
@@ -94,7 +94,7 @@ final class ScratchArrayTests {
     var labels = LoadLabels(in: space)
     var expected: [String: UInt32] = [:]
     for step in 0..<20_000 {
-      // Dense, far apart, and of objects that the store has, with equal serials in each.
+      // Dense ids, distant ids, and ids of stored objects, with equal serials in each.
       let serial = random.chance(in: 4) ? random.next() >> 16 : UInt64(random.below(4000))
       let entity = UInt16(random.below(3))
       let isStored = random.chance(in: 5)

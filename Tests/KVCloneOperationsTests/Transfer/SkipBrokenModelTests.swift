@@ -4,7 +4,7 @@ import KVCloneOperations
 import KVCloneTestSupport
 import Testing
 
-/// Random texts with broken lines, against a simple model of what is left of them.
+/// Random texts with broken lines, compared with a simple model of the remaining lines.
 @Suite("Load: broken lines are skipped, random texts")
 struct SkipBrokenModelTests {
   private static let model = ManagedObjectModel("Random") {
@@ -80,7 +80,7 @@ struct SkipBrokenModelTests {
     }
   }
 
-  /// The places of the lines that are left, if the store has `List/1` with the key `stored` and one task.
+  /// Returns the positions of the remaining lines, if the store has `List/1` with the key `stored` and one task.
   private static func survivors(_ lines: [Line]) -> [Int] {
     var claimed: Set<String> = []
     var left = lines.indices.filter { place in
@@ -165,12 +165,12 @@ struct SkipBrokenModelTests {
     }
   }
 
-  /// The commit that has changed the object that the store had.
+  /// Returns the commit that changed the store's initial object.
   private static func commit(_ store: ObjectStore) throws -> UInt64 {
     try store.read { tx in try tx.object(try tx.objectID(named: "List/1")).commit }
   }
 
-  /// Whatever batches leave, it is a text without broken lines.
+  /// Checks that the lines remaining after batches form a text without broken lines.
   private static func checkBatches(_ text: String, _ generator: inout SeededGenerator, _ place: Comment) throws {
     let test = try makeStore()
     var options = LoadOptions()

@@ -13,7 +13,7 @@ extension SkipBrokenTests {
     let lines = [
       #"{"id":"List/1","attributes":{"key":"a","data":{"file":"blob-1"},"other":{"file":"blob-2"}}}"#,
       #"{"id":"List/2","attributes":{"key":"b","data":{"file":"blob-1","size":4}}}"#,
-      // Skipped at the end, when its blob is there.
+      // Skipped at the end, when its blob already exists.
       #"{"id":"List/3","attributes":{"key":"c","rank":10,"data":{"file":"blob-1"}}}"#,
       #"{"id":"List/4","attributes":{"key":"d","data":{"file":"blob-1"}}}"#,
       #"{"id":"List/5","attributes":{"key":"e","data":{"file":"blob-1"}}}"#,
@@ -31,7 +31,7 @@ extension SkipBrokenTests {
     }
   }
 
-  /// Files of `/proc` have other bytes than their size says, so their lines fail after the object was inserted.
+  /// Files of `/proc` have other contents than their size indicates, so their lines fail after the object was inserted.
   @Test("lines whose files change while they are read are skipped, each without a repetition of its own")
   func changingFiles() throws {
     let broken = (1...20).map { #"{"id":"List/\#($0)","attributes":{"key":"\#($0)","data":{"file":"version"}}}"# }
@@ -55,7 +55,7 @@ extension SkipBrokenTests {
     let lines = [
       Self.list(1), #"{"id":"List/2"}"#,
       Self.list(3, #""relationships":{"watchers":["Task/1","Task/2"]}"#), Self.task(1, "List/1"),
-      // Named before, and not skipped for that.
+      // A forward reference, which is not skipped.
       Self.task(2, "List/1"), Self.list(2),
       Self.task(3, "List/1"), Self.task(4, "List/3"),
       "{", Self.task(5, "List/2"),
@@ -113,7 +113,7 @@ extension SkipBrokenTests {
     let result = try store.load(options) { buffer in
       if next == 2 {
         try store.write { tx in
-          // List/8 of the text, and what it refers to.
+          // List/8 of the text, and the objects that it refers to.
           for name in ["List/3", "Task/1"] { try tx.delete(try tx.objectID(named: name)) }
         }
       }
@@ -215,7 +215,7 @@ extension SkipBrokenTests {
   }
 }
 
-/// Numbers of lines that a load has reported.
+/// The numbers of lines that a load has reported.
 final class SharedLines: @unchecked Sendable {
   private let lock = NSLock()
   private var all: [Int] = []
@@ -225,7 +225,7 @@ final class SharedLines: @unchecked Sendable {
   func add(_ lines: Int) { lock.withLock { all.append(lines) } }
 }
 
-/// What a load has reported as skipped.
+/// The lines that a load has reported as skipped.
 private final class SharedSkips: @unchecked Sendable {
   private let lock = NSLock()
   private var all: [LoadSkips] = []

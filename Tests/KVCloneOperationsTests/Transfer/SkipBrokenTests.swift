@@ -4,7 +4,7 @@ import KVCloneOperations
 import KVCloneTestSupport
 import Testing
 
-/// A load that skips broken lines, and commits the rest as if they were not there.
+/// A load that skips broken lines, and commits the rest as if the text did not contain them.
 @Suite("Load: broken lines are skipped")
 struct SkipBrokenTests {
   static let model = ManagedObjectModel("Broken") {
@@ -48,7 +48,7 @@ struct SkipBrokenTests {
   static func source(_ text: String) -> (inout [UInt8]) -> Bool {
     var rest = Array(text.utf8)[...]
     return { buffer in
-      // Lines are cut anywhere.
+      // Lines may be split anywhere.
       buffer += rest.prefix(777)
       rest = rest.dropFirst(777)
       return !rest.isEmpty
@@ -71,7 +71,7 @@ struct SkipBrokenTests {
   func dump(_ store: ObjectStore) throws -> String {
     var bytes: [UInt8] = []
     _ = try store.dump { piece in piece.withUnsafeBytes { bytes.append(contentsOf: $0) } }
-    // The header has the store's UUID.
+    // The header contains the store's UUID.
     return String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst().joined(separator: "\n")
   }
 
@@ -85,7 +85,7 @@ struct SkipBrokenTests {
 
   // MARK: Rules
 
-  /// A text, what is skipped of it, and which objects are left.
+  /// A text, its skipped lines, and the remaining objects.
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let lines: [String]
@@ -281,7 +281,7 @@ struct SkipBrokenTests {
     #expect(result.skipped.last?.error.message.contains("Task/50") == true)
   }
 
-  // MARK: Objects of the store
+  // MARK: Existing objects
 
   func fill() throws {
     try store.write { tx in
@@ -361,7 +361,7 @@ struct SkipBrokenTests {
     let count = 3_000
     var lines = (1..<count).map { #"{"id":"Node/\#($0)","relationships":{"next":"Node/\#($0 + 1)"}}"# }
     lines.append(#"{"id":"Node/\#(count)"}"#)
-    // A ring stays.
+    // A cycle remains.
     lines.append(#"{"id":"Node/9001","relationships":{"next":"Node/9002"}}"#)
     lines.append(#"{"id":"Node/9002","relationships":{"next":"Node/9001"}}"#)
     let reports = SharedLines()
@@ -381,7 +381,7 @@ struct SkipBrokenTests {
       #"{"id":"Step/\#($0)","attributes":{"key":"k\#($0)"},"relationships":{"next":"Step/\#($0 + 1)"}}"#
     }
     lines.append(#"{"id":"Step/\#(count)"}"#)
-    // Equal to one that is skipped, which therefore does not count.
+    // Equal to a skipped line, which therefore does not count.
     lines.append(#"{"id":"Step/9001","attributes":{"key":"k1"},"relationships":{"next":"Step/9001"}}"#)
     lines += (1...1_024).map { Self.list($0) }
     let reports = SharedLines()

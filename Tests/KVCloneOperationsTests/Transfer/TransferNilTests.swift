@@ -4,7 +4,8 @@ import KVCloneOperations
 import KVCloneTestSupport
 import Testing
 
-/// A dump says of every attribute what it is, nil where the model has a default value as well, and a load makes that of it.
+/// A dump contains the value of every attribute, including nil for attributes with a default value, and a load restores
+/// it.
 @Suite("Dump and load: nil and defaults")
 struct TransferNilTests {
   private static let model = ManagedObjectModel("Defaults") {
@@ -30,7 +31,7 @@ struct TransferNilTests {
 
   private static let names = ["title", "count", "isOpen", "when", "plain", "place"]
 
-  /// What each object is made with; what is not named gets its default.
+  /// The values of each object; missing names get their defaults.
   private static let objects: [(entity: String, values: [String: AttributeValue?])] = [
     ("P", [:]),
     ("P", ["title": nil, "count": nil, "isOpen": nil, "when": nil, "place": nil]),
@@ -78,7 +79,7 @@ struct TransferNilTests {
     let (before, after) = (try values(test.store), try values(copy.store))
     #expect(before.count == Self.objects.count)
     for (index, row) in before.enumerated() { #expect(after[index] == row, "\(Self.objects[index])") }
-    // The second object has nothing, whatever the defaults are.
+    // The second object has only nil values, whatever the defaults are.
     #expect(after[1].allSatisfy { $0 == nil }, "\(after[1])")
     #expect(try dump(copy.store).dropFirst() == lines.dropFirst())
     try checked(copy.store)

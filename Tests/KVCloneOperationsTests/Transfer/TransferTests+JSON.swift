@@ -134,7 +134,7 @@ struct JSONTests {
     #expect(accepted > 0, "seed \(seed)")
   }
 
-  /// Equal, where 2500 and 2.5e3 are.
+  /// Returns whether values are equal, where 2500 and 2.5e3 are.
   private func same(_ left: JSONValue, _ right: JSONValue) -> Bool {
     switch (left, right) {
     case (.integer(let a), .number(let b)), (.number(let b), .integer(let a)): Double(a) == b
@@ -147,7 +147,7 @@ struct JSONTests {
   }
 }
 
-/// Seeded numbers, so that a failure can be repeated (SplitMix64).
+/// Random numbers from a seed, so that a failure can be repeated (SplitMix64).
 struct TransferRandom: RandomNumberGenerator {
   private var state: UInt64
 

@@ -4,7 +4,7 @@ import KVCloneOperations
 import KVCloneTestSupport
 import Testing
 
-/// Loads and dumps of whole graphs, against a reader and writer of NDJSON that shares no code with the library's.
+/// Loads and dumps of whole graphs, compared with a reader and writer of NDJSON that shares no code with the library.
 @Suite("Load and dump")
 struct TransferTests {
   @Test(
@@ -40,7 +40,7 @@ struct TransferTests {
     let expected = renamed(made.graph, result.ids)
     let differences = GraphComparison.compareExactly(expected: expected, actual: read, model: view)
     #expect(differences.isEmpty, "\(place), seed \(seed): \(differences.prefix(5))")
-    // A dump's lines are in the order in which the store counts, so a second store counts alike.
+    // The lines of a dump are in the order of the store's serials, so a second store assigns the same ones.
     let second = try ObjectStore.create(at: scratch.path + "/second", model: model)
     defer { second.close() }
     _ = try load(dumped, into: second, LoadOptions())
@@ -50,7 +50,7 @@ struct TransferTests {
     #expect(lines.count == copies.count && different == nil, "\(place), seed \(seed)")
   }
 
-  /// The text without its header, ids numbered in the order of the lines.
+  /// Returns the text without its header, with ids numbered in the order of the lines.
   private func renumbered(_ text: String, _ model: ManagedObjectModel) throws -> [String] {
     let lines = text.split(separator: "\n").dropFirst()
     var numbers: [String: String] = [:]
@@ -67,8 +67,8 @@ struct TransferTests {
     }
   }
 
-  /// Unordered members are sorted by their new numbers: the store sorts them by id, and gives ids in the order of the
-  /// lines, which a dump groups by sub-entity.
+  /// Sorts unordered members by their new numbers: the store sorts them by id, and assigns ids in the order of the
+  /// lines, which a dump groups by entity.
   private func replaced(_ value: JSONValue, _ numbers: [String: String], _ model: ManagedObjectModel) -> JSONValue {
     guard case .object(let line) = value, case .string(let id)? = line["id"] else { return value }
     let entity = String(id.prefix { $0 != "/" })
@@ -118,7 +118,7 @@ struct TransferTests {
   private func load(_ text: String, into store: ObjectStore, _ options: LoadOptions) throws -> LoadResult {
     var rest = Array(text.utf8)[...]
     return try store.load(options) { buffer in
-      // Small, odd pieces: lines are cut anywhere.
+      // Small parts of odd sizes: lines may be split anywhere.
       let piece = rest.prefix(777)
       buffer.append(contentsOf: piece)
       rest = rest.dropFirst(piece.count)
@@ -132,7 +132,7 @@ struct TransferTests {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// One-to-one, one-to-many, many-to-many; ordered on neither, one and both sides; own inverses; no inverse.
+  /// One-to-one, one-to-many, many-to-many; ordered on neither, one and both sides; self-inverse; no inverse.
   static let model = ManagedObjectModel("Links") {
     EntityDescription("A") {
       AttributeDescription("name", .string)
@@ -236,7 +236,7 @@ struct TransferTests {
   }
 }
 
-/// A directory of its own for one test, removed with it.
+/// A temporary directory of one test, removed after it.
 final class TransferScratch {
   let path = NSTemporaryDirectory() + "/kvclone-transfer-\(UUID().uuidString)"
   var store: String { path + "/store" }

@@ -4,7 +4,7 @@ import KVCloneOperations
 import KVCloneTestSupport
 import Testing
 
-/// Data may name files, but never those of a store that is open: to open and close them would drop its locks.
+/// Values may name files, but never those of an open store: opening and closing them would release its locks.
 @Suite("Load and dump, and the store's own files")
 struct TransferStoreFileTests {
   private static let model = ManagedObjectModel("Files") {
@@ -19,11 +19,11 @@ struct TransferStoreFileTests {
 
   init() throws {
     test = try TestStore(Self.model)
-    // So that the side file of uploads is open, too.
+    // Opens the side file of uploads, too.
     _ = try test.store.stageBlob { writer in try writer.append(Data(count: 100_000)) }
   }
 
-  /// The locks that LMDB holds on its lock file.
+  /// Returns the locks that LMDB holds on its lock file.
   private func locks() throws -> [Substring] {
     try ProcessLocks.lines(on: test.path + "/lock.mdb").filter { $0.contains("POSIX") }
   }
