@@ -3,8 +3,8 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// R35 on every model of the corpus: what arrives in another store is what the reference cloner makes, without links to
-/// what stayed behind; where the model allows no such objects, nothing arrives.
+/// R35 on every model of the corpus: the objects in the destination equal those of the reference cloner, without links
+/// to objects that were not cloned; if the model does not allow them, nothing is written.
 @Suite(
   "Clones of every model into another store",
   .enabled(if: Corpus.root != nil, Comment(rawValue: Corpus.missing)))
@@ -51,7 +51,7 @@ struct CloneIntoCorpusTests {
       let arriving = reference.arriving
       if arriving.filled.validate(source.view).isEmpty { expected = arriving }
     } catch {
-      // What a clone would do to its own store's other objects is no obstacle here.
+      // Effects on other objects of the source's store are irrelevant here.
       isUncertain = error.kinds.isSubset(of: ["inverseTaken", "maxCountExceeded"])
     }
     let commit = try source.commit
@@ -105,7 +105,7 @@ struct CloneIntoCorpusTests {
 }
 
 extension ReferenceClone {
-  /// What a store that had nothing has of this clone: the clones alone, linked among themselves.
+  /// The clone's objects in an empty store: the clones alone, linked among themselves.
   fileprivate var arriving: ReferenceClone {
     var other = self
     let clones = self.clones
@@ -118,7 +118,7 @@ extension ReferenceClone {
     return other
   }
 
-  /// The graph with values in place of those that are known by name only.
+  /// The graph with values in place of symbolic ones.
   var filled: ReferenceGraph {
     var graph = after
     for (label, values) in symbols {

@@ -7,7 +7,7 @@ import Testing
 /// R35: outside objects of random graphs, and a destination that changes while a clone waits for it.
 @Suite("Clone into another store: matches")
 struct CloneIntoMatchTests {
-  /// What the names say of who is linked to whom; equal in two stores where the links are.
+  /// The links between names, which are equal in two stores with the same links.
   private struct Links: Equatable {
     var tags: [String: Set<String>] = [:]
     var shelves: [String: String] = [:]
@@ -42,7 +42,7 @@ struct CloneIntoMatchTests {
     for (shelf, its) in zip(shelves, shelvesThere) {
       #expect(try other.names(its, "items") == source.names(shelf, "items"), "seed \(seed)")
     }
-    // A second clone matches the same objects, and comes after the first in their lists.
+    // A second clone matches the same objects, and is placed after the first in their lists.
     try source.clone([note], into: other, options)
     for (shelf, its) in zip(shelves, shelvesThere) {
       let names = try source.names(shelf, "items")
@@ -79,7 +79,7 @@ struct CloneIntoMatchTests {
         return count
       }
       guard number <= times else { return }
-      // The last of them makes what the clone is to find, and takes serials that it has been given.
+      // The last commit inserts the object that the clone must find, and uses serials that the plan has assigned.
       let label = number == times ? "t" : "other"
       _ = try? store.write { tx in
         try tx.insert("Tag", ["label": .string(label)])

@@ -3,7 +3,7 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// R35: which models fit each other, and large values and long lists on their way.
+/// R35: compatible models, and the transfer of blobs and long lists.
 @Suite("Clone into another store: models, values, lists")
 struct CloneIntoModelTests {
   static let model = ManagedObjectModel("Things") {

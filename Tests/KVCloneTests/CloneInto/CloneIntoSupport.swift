@@ -5,8 +5,8 @@ import KVCloneTestSupport
 import Testing
 
 extension ManagedObjectModel {
-  /// A model of the same meaning with other codes and layouts: everything is declared in the opposite order, one entity
-  /// more comes first, and every entity that has no other above it has one attribute more.
+  /// A model of the same meaning with other codes and layouts: all declarations are reversed, an additional entity
+  /// comes first, and every root entity has an additional attribute.
   var rearranged: ManagedObjectModel {
     var entities = entities.reversed().map { entity in
       var other = entity
@@ -21,7 +21,8 @@ extension ManagedObjectModel {
     return ManagedObjectModel(name: name + " there", entities: entities, composites: composites)
   }
 
-  /// The model without uniqueness constraints: the reference cloner knows one store, where clones meet their sources.
+  /// The model without uniqueness constraints, because the reference cloner clones within one store, where clones
+  /// conflict with their sources.
   var unconstrained: ManagedObjectModel {
     let entities = entities.map { entity in
       var other = entity
@@ -31,7 +32,7 @@ extension ManagedObjectModel {
     return ManagedObjectModel(name: name, entities: entities, composites: composites)
   }
 
-  /// The model with one entity changed.
+  /// Returns the model with one entity changed.
   func changing(_ name: String, _ change: (inout EntityDescription) -> Void) -> ManagedObjectModel {
     let entities = entities.map { entity in
       var other = entity
@@ -43,7 +44,7 @@ extension ManagedObjectModel {
 }
 
 extension CloneStore {
-  /// Clones into another store in one commit there, with this store as it was, and checks both.
+  /// Clones into another store in one commit there, expects that this store is unchanged, and checks both.
   @discardableResult
   func clone(
     _ roots: [ObjectID], into other: CloneStore, _ options: CloneOptions = CloneOptions(),
@@ -65,7 +66,7 @@ extension CloneStore {
     return result
   }
 
-  /// Expects that a clone into another store is refused for this reason, with nothing changed in either (R1).
+  /// Expects that a clone into another store is rejected with this kind, without changes in either store (R1).
   @discardableResult
   func expectRefusal(
     _ kind: CloneError.Kind, _ roots: [ObjectID], into other: CloneStore, _ options: CloneOptions = CloneOptions(),
@@ -91,7 +92,7 @@ extension CloneStore {
     return error
   }
 
-  /// Loads a text, and answers the store's label of each of its ids.
+  /// Loads a text, and returns the store's label for each of its ids.
   @discardableResult
   func loadText(_ text: String) throws -> [Label: Label] {
     var options = LoadOptions()

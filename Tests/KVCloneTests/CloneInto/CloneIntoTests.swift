@@ -4,7 +4,7 @@ import KVCloneTestSupport
 import Synchronization
 import Testing
 
-/// R35: the same rules, from one store into another.
+/// R35: the rules of clones from one store into another.
 @Suite("Clone into another store")
 struct CloneIntoTests {
   static let model = ManagedObjectModel("Library") {
@@ -50,7 +50,7 @@ struct CloneIntoTests {
     other = try CloneStore(Self.model.rearranged)
   }
 
-  /// A note with so many items.
+  /// Inserts a note with `count` items.
   func note(_ count: Int) throws -> (note: ObjectID, items: [ObjectID]) {
     let note = try source.insert("Note", ["name": "n", "id": .uuid(UUID())])
     let items = try source.insertMany(count, "Item")
@@ -165,7 +165,7 @@ struct CloneIntoTests {
     let there = try other.insert("Photo", ["label": "p"])
     let result = try source.clone([note], into: other)
     #expect(try other.toOne(result.root, "cover") == there && result.affectedObjectCount == 0)
-    // The hidden list is what clears the link when its target goes.
+    // The hidden list clears the link when its target is deleted.
     _ = try other.store.write { try $0.delete([there]) }
     #expect(try other.toOne(result.root, "cover") == nil)
     try other.expectClean()
@@ -312,7 +312,7 @@ struct CloneIntoTests {
   }
 }
 
-/// A phase with its numbers.
+/// A progress phase with its numbers.
 struct CloneProgressFacts: Equatable {
   let phase: OperationProgress.Phase
   let completed: Int

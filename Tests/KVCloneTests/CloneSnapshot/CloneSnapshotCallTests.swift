@@ -6,7 +6,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// Clones from snapshots as operations: keys, provenance, hooks, transactions, large values, adopted models.
+/// Clones from snapshots as operations: keys, provenance, hooks, transactions, blobs, adopted models.
 @Suite("Clone from a snapshot: the call")
 struct CloneSnapshotCallTests {
   private static let blob = AttributeValue.binary(Data((0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }))
@@ -15,7 +15,7 @@ struct CloneSnapshotCallTests {
 
   init() throws { test = try CloneStore(CloneSnapshotTests.model) }
 
-  /// A note with two items that have one large value.
+  /// Inserts a note with two items that share one blob.
   private func shared() throws -> ObjectID {
     try test.store.write { tx in
       let note = try tx.insert("Note", ["image": Self.blob])
@@ -50,7 +50,7 @@ struct CloneSnapshotCallTests {
     let back = try test.clone([note], from: one)
     #expect(back.blobsShared == 3 && back.bytesShared == 4_500_000 && back.bytesCopied == 0)
     #expect(try blobs() == (2, 4))
-    // Gone and back again; the younger snapshot never showed them.
+    // Deleted and restored; the later snapshot never showed them.
     try test.delete([back.root])
     try test.expectClean()
     let again = try test.clone([note], from: one, .with { $0.count = 3 })
@@ -167,7 +167,7 @@ struct CloneSnapshotCallTests {
     }
     try test.expectClean()
     #expect(try test.count("Item") == 2 && image(root) == Self.blob)
-    // A snapshot that the transaction has deleted, or made itself.
+    // A snapshot that the transaction has deleted, or created itself.
     expectError(.snapshotNotFound) {
       try test.store.write { tx in
         let info = try tx.createSnapshot(named: "inside")
@@ -210,7 +210,7 @@ struct CloneSnapshotCallTests {
     let store = test.store
     let options = CloneOptions.with {
       $0.progress = { progress in
-        // The destination was looked at; the lock is not ours yet.
+        // The destination has been read; the lock is not yet acquired.
         guard progress.phase == .wait else { return }
         let round = rounds.withLock { rounds in
           rounds += 1
@@ -222,7 +222,7 @@ struct CloneSnapshotCallTests {
     let result = try store.clone([note], from: snapshot, options: options)
     #expect(rounds.withLock { $0 } >= 2 && result.affectedObjectCount == 0)
     try test.expectClean()
-    // The snapshot itself, and with it what it alone shows.
+    // The snapshot itself is deleted, and the preimages that only it shows.
     try test.delete([result.root])
     let last = CloneOptions.with {
       $0.progress = { progress in

@@ -3,14 +3,14 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// Random graphs of every model of the corpus, changed at random since a snapshot: what comes back is what the reference cloner
-/// makes of the graph of then, put into the graph of now.
+/// Random graphs of every model of the corpus, changed randomly after a snapshot: the restored objects equal the
+/// reference clone of the former graph, merged into the current graph.
 ///
 /// `KVCLONE_SEEDS` is the number of seeds, 1 by default; a failure prints its seed.
 @Suite("Clones from snapshots, of every model", .enabled(if: Corpus.root != nil, Comment(rawValue: Corpus.missing)))
 struct CloneSnapshotPropertyTests {
   static let seeds = ProcessInfo.processInfo.environment["KVCLONE_SEEDS"].flatMap(UInt64.init) ?? 1
-  /// Clones per store.
+  /// The number of clones per store.
   static let rounds = 1
 
   @Test("a clone from a snapshot equals the reference", arguments: CloneCorpusTests.files)
@@ -40,7 +40,7 @@ struct CloneSnapshotPropertyTests {
     #expect(try store.graph() == before, "seed \(seed): a snapshot took something along")
   }
 
-  /// Deletes, links and clones at random; what the model forbids does not happen.
+  /// Deletes, links and clones randomly; changes that the model forbids are skipped.
   private func change(_ store: CloneStore, _ random: inout SeededGenerator, count: Int) throws {
     let graph = try store.graph()
     for _ in 0..<count {
@@ -77,13 +77,13 @@ struct CloneSnapshotPropertyTests {
     var expected: ReferenceClone?
     var isUncertain = false
     do throws(ReferenceCloneFailure) {
-      // Constraints, counts and what is required are questions of now.
+      // Constraints, counts and required values are checked in the current state.
       let view = ModelView(store.store.model.unconstrained)
       let reference = try ReferenceCloner.clone(roots, in: then, model: view, options: wanted)
       let put = reference.put(into: now, store.view)
       if put.filled.validate(store.view).isEmpty { expected = put }
     } catch {
-      // What a clone would have done to others then is no obstacle now.
+      // Effects on other objects in the former state are irrelevant now.
       isUncertain = error.kinds.isSubset(of: ["inverseTaken", "maxCountExceeded"])
     }
     let plan = try store.store.planClone(ids, from: snapshot, options: options)
@@ -140,10 +140,11 @@ struct CloneSnapshotPropertyTests {
 }
 
 extension ReferenceClone {
-  /// The clones of a graph of before, in the graph of now: linked to what exists still, which learns of them.
+  /// Merges the clones of a former graph into the current graph: links lead to objects that still exist, and the
+  /// inverses of these are updated.
   fileprivate func put(into now: ReferenceGraph, _ view: ModelView) -> ReferenceClone {
     let clones = self.clones
-    // Away from what came since.
+    // Distinct from labels of later objects.
     func name(_ label: Label) -> Label {
       clones.contains(label) ? Label(label.entity, label.serial + 1_000_000) : label
     }

@@ -4,13 +4,13 @@ import KVCloneTestSupport
 import Testing
 
 extension CloneStore {
-  /// A snapshot of what the store shows now.
+  /// Creates a snapshot of the current state.
   @discardableResult
   func snapshot(_ name: String = "before") throws -> Snapshot { try store.createSnapshot(named: name) }
 
   func delete(_ ids: [ObjectID]) throws { _ = try store.write { try $0.delete(ids) } }
 
-  /// Clones from a snapshot in one commit, which does all that the plan told and nothing else, and checks the store.
+  /// Clones from a snapshot in one commit, expects exactly the planned changes, and checks the store.
   @discardableResult
   func clone(
     _ roots: [ObjectID], from snapshot: Snapshot, _ options: CloneOptions = CloneOptions(),
@@ -39,8 +39,8 @@ extension CloneStore {
     #expect(plan.bytesWritten == result.bytesWritten, "\(what)", sourceLocation: location)
   }
 
-  /// Expects that a clone from a snapshot is refused for this reason: alone, in a caller's transaction, and by the plan, with
-  /// nothing changed (R1).
+  /// Expects that a clone from a snapshot is rejected with this kind: alone, in a caller's transaction, and by the
+  /// plan, without changes (R1).
   func expectRefusal(
     _ kind: CloneError.Kind, _ roots: [ObjectID], from snapshot: Snapshot, _ options: CloneOptions = CloneOptions(),
     entity: String? = nil, property: String? = nil, object: String? = nil, isPlanned: Bool = true,

@@ -3,7 +3,8 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// Clones from snapshots: what was changed or deleted since comes back under new ids, linked to what is there now.
+/// Clones from snapshots: objects that were changed or deleted afterwards are restored under new ids, linked to current
+/// objects.
 @Suite("Clone from a snapshot")
 struct CloneSnapshotTests {
   static let model = ManagedObjectModel("Archive") {
@@ -55,7 +56,7 @@ struct CloneSnapshotTests {
     .binary(Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ seed) }))
   }
 
-  /// A note with items, which have tags and stand on a shelf, and pages.
+  /// Inserts a note with pages and items, which have tags and a shelf.
   private func note(items: Int, pages: Int) throws -> ObjectID {
     try test.store.write { tx in
       let note = try tx.insert("Note", ["name": "n", "code": 7, "image": Self.image(2_500_000, 1)])
@@ -68,7 +69,7 @@ struct CloneSnapshotTests {
         ]
         ids.append(try tx.insert("Item", values, relationships: index < 12 ? ["tags": [tags[index % 3]]] : [:]))
       }
-      // An order that is not that of the ids.
+      // In another order than that of the ids.
       let order = ids.indices.sorted { $0 * 7 % 11 < $1 * 7 % 11 }
       try tx.setMembers(note, "items", order.map { ids[$0] })
       try tx.setMembers(shelf, "items", ids.reversed())
@@ -94,7 +95,7 @@ struct CloneSnapshotTests {
       expected: before, actual: try test.graph(), ids: [label: try test.label(result.root)], model: test.view)
     #expect(differences.isEmpty, "\(differences.prefix(5))")
     #expect(try test.value(result.root, "itemCount") == .integer(Int64(items)))
-    // What was only there for the snapshot is the store's own now.
+    // Data that only the snapshot kept now belongs to the store.
     try test.store.deleteSnapshot(named: "before")
     try test.expectClean()
     #expect(try GraphComparison.compare(expected: before, actual: test.graph(), model: test.view).isEmpty)
@@ -143,7 +144,7 @@ struct CloneSnapshotTests {
     let other = try test.store.write { tx in
       try tx.delete([ids.tags[0], ids.photo])
       let other = try tx.insert("Item")
-      // In another order now, and with somebody who was not there.
+      // In another order now, and with an additional member.
       try tx.setMembers(ids.shelf, "items", [ids.items[0], other])
       return other
     }
@@ -154,7 +155,7 @@ struct CloneSnapshotTests {
     for clone in clones { #expect(try test.members(clone, "tags") == [ids.tags[1]]) }
     #expect(try test.members(ids.tags[1], "items") == ids.items + clones)
     #expect(try test.value(ids.tags[1], "itemCount") == 6)
-    // In the order that the sources had in the list then (R12).
+    // In the former order of the sources in the list (R12).
     #expect(try test.members(ids.shelf, "items") == [ids.items[0], other] + clones.reversed())
 
     let two = try test.clone([ids.note], from: snapshot, .with { $0.count = 2 })
@@ -163,7 +164,7 @@ struct CloneSnapshotTests {
     try test.expectRefusal(
       .maxCountExceeded, [ids.note], from: snapshot, entity: "Tag", property: "items",
       object: try test.name(ids.tags[1]))
-    // A link that is kept (R10) leads to the source, where that is there still.
+    // A kept link (R10) leads to the source if it still exists.
     let kept = try test.clone(
       [ids.items[1]], from: snapshot,
       .with {
@@ -243,7 +244,7 @@ struct CloneSnapshotTests {
       })
     try test.store.deleteSnapshot(named: "before")
     try test.snapshot()
-    // Another one has its name by now.
+    // Another snapshot has its name by now.
     expectError(.snapshotNotFound) { _ = try test.store.clone([note], from: snapshot) }
     expectError(.snapshotNotFound) { _ = try test.store.planClone([note], from: snapshot) }
   }

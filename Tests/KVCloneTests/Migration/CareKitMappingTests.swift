@@ -8,13 +8,13 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneQuery
 
-/// The largest mapping model of the corpus, between its own versions: 16 entity mappings, a policy, to-one relationships that become
-/// to-many, an entity that comes under a new root.
+/// The largest mapping model of the corpus, between its own versions: 16 entity mappings, a policy, to-one
+/// relationships that become to-many, an entity that moves to a new root.
 ///
-/// The file calls its destination 2.2, which is what the version 2.1 was called when the file was made.
+/// The file names its destination 2.2, which was the name of version 2.1 when the file was created.
 @Suite("CareKit's mapping model", .enabled(if: Corpus.root != nil, "\(Corpus.missing)"))
 struct CareKitMappingTests {
-  /// Gives what it makes the values that are mandatory in the later version, as CareKit's own policy does.
+  /// Sets the values that are mandatory in the later version, as CareKit's own policy does.
   private struct Policy: EntityMigrationPolicy {
     func createDestinationInstances(
       for source: ObjectID, in mapping: EntityMapping, with manager: inout MigrationManager
@@ -57,7 +57,8 @@ struct CareKitMappingTests {
     return values
   }
 
-  /// Plans with two tasks each, which have schedules, outcomes with values, and notes; versions of a plan are a chain.
+  /// Inserts plans with two tasks each, which have schedules, outcomes with values, and notes; versions of a plan are a
+  /// chain.
   private static func fill(_ store: ObjectStore, _ model: ManagedObjectModel, plans count: Int) throws {
     try store.write { tx in
       func make(_ entity: String, _ number: Int, _ links: [String: [ObjectID]] = [:]) throws -> ObjectID {
@@ -116,7 +117,7 @@ struct CareKitMappingTests {
     try test.reopen()
     #expect(test.store.model.modelHash == to.modelHash)
     try checked(test.store)
-    // What both versions have by one name is what it was, and the links lead to what their members have become.
+    // Properties with the same name in both versions are unchanged, and links lead to the migrated members.
     let snapshot = try test.store.snapshot(named: try #require(report.snapshot))
     for entity in mapping.entityMappings {
       guard let source = entity.sourceEntityName, let destination = entity.destinationEntityName else { continue }

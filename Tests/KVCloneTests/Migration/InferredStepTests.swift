@@ -7,7 +7,8 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneQuery
 
-/// One inferred step, whatever versions a bundle has: it keeps what both ends have, and lists what it removes.
+/// One inferred step, independently of the versions in a bundle: it keeps the properties that both ends have, and lists
+/// those that it removes.
 @Suite("Inferred steps")
 struct InferredStepTests {
   private static let full = ManagedObjectModel("Steps", version: "1") {
@@ -17,7 +18,7 @@ struct InferredStepTests {
     }
     EntityDescription("Tag") { AttributeDescription("label", .string) }
   }
-  /// Lacks what the ends have.
+  /// Lacks properties that both ends have.
   private static let bare = full.next("2") { draft in
     draft.remove("rank", from: "Note")
     draft.remove(entity: "Tag")
@@ -66,7 +67,7 @@ struct InferredStepTests {
       }
     }
     func renamed(_ model: ManagedObjectModel, _ version: String, _ names: [String: String]) -> ManagedObjectModel {
-      // Each version names the one before, and not the first.
+      // Each version refers to the previous one, and not to the first.
       model.next(version) { draft in
         for place in draft.entities.indices { draft.entities[place].renamingIdentifier = nil }
         for (name, later) in names.sorted(by: { $0.key < $1.key })
@@ -87,10 +88,10 @@ struct InferredStepTests {
     #expect(try migrated.store.info().objectCount > 6)
     try migrated.workOn(seed: 8, "a to b to c")
     try migrated.deleteSnapshots("a to b to c")
-    // Back in one step, too.
+    // Also back in one step.
     let back = try MigratedStore(third, seed: 9, size: 6)
     #expect(try back.migrate(to: first, through: [second], "c to b to a"))
-    // Without the version in between, the plan says what goes and which identifiers lead nowhere.
+    // Without the intermediate version, the plan lists removed properties and identifiers without a target.
     let lost = try MigratedStore(first, seed: 10, size: 3)
     let count = Int(try lost.store.info().objectCount)
     lost.store.close()
@@ -139,8 +140,7 @@ struct InferredStepTests {
   @Test("a refusal suggests a chain that can be inferred, with its losses")
   func chain() throws {
     let test = try Self.filled()
-    // Boolean to text is no conversion; by a version without the attribute it could be reached, at the price of the
-    // values.
+    // Boolean to String is no conversion; a path through a version without the attribute would lose the values.
     let last = Self.full.next("3") { $0.attribute("Note", "rank") { $0.type = .string } }
     test.store.close()
     let options = MigrationOptions(versions: [Self.full, Self.bare, last])
@@ -204,7 +204,7 @@ struct InferredStepTests {
       }
     }
     #expect(vehicles == Array(repeating: [0, 0, 0], count: 3))
-    // New events are linked as ever.
+    // New events are linked as before.
     try test.store.write { tx in
       let vehicle = try tx.fetchIDs(FetchRequest("Vehicle"))[0]
       let event = try tx.insert("MaintenanceEvent", relationships: ["vehicle": [vehicle]])

@@ -85,7 +85,7 @@ struct MappingMigrationTests {
     ["SplitNames": SplitNames(), "SplitNames2": Shouting()]
   }
 
-  /// Makes objects as the mapping says, and knows one method.
+  /// Creates objects by the mapping, and implements one method.
   private struct Shouting: EntityMigrationPolicy {
     func value(
       of method: String, _ arguments: [MigrationValue], in mapping: EntityMapping, with manager: inout MigrationManager
@@ -183,7 +183,7 @@ struct MappingMigrationTests {
     try fails(.invalidMapping, MigrationOptions(mappings: [mapping]))
     try fails(
       .invalidMapping, MigrationOptions(mappings: [MappingModel([EntityMapping(from: "Nobody", to: "Writer")])]))
-    // The heading is mandatory, and titles of nobody are none.
+    // The heading is mandatory, and a title without a writer is nil.
     let nothing = try Self.mapping(heading: .constant(nil))
     try fails(.invalidObject, MigrationOptions(mappings: [nothing], policies: Self.policies()))
     let wrong = try Self.mapping(heading: .source("price"))
@@ -231,7 +231,7 @@ struct MappingMigrationTests {
       try test.reopen()
       #expect(test.store.model.modelHash == to.modelHash)
       try Self.checked(test.store)
-      // What both versions have by one name is what it was.
+      // Properties with the same name in both versions are unchanged.
       let snapshot = try test.store.snapshot(named: try #require(report.snapshot))
       for entity in mapping.entityMappings {
         guard let source = entity.sourceEntityName, let destination = entity.destinationEntityName else { continue }

@@ -6,7 +6,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// The source of a mapping model, for versions between which nothing can be inferred.
+/// Generated source of mapping models, for versions between which no migration can be inferred.
 @Suite("Skeletons of mapping models")
 struct MappingSkeletonTests {
   private static let old = ManagedObjectModel("Shop", version: "Shop 1") {
@@ -162,7 +162,7 @@ struct MappingSkeletonTests {
     }
   }
 
-  /// What somebody has done who has read the marks.
+  /// Returns the mapping with all marks filled in.
   private static func filledIn(_ mapping: MappingModel) -> MappingModel {
     var mapping = mapping
     for index in mapping.entityMappings.indices {
@@ -266,7 +266,7 @@ struct MappingSkeletonTests {
     }
     let text = MappingModel.skeleton(from: source, to: destination)
     #expect(text.contains(#"from: "a\"b\\c\nd\u{202E}\u{2028}", to: "a\"b\\c\nd\u{202E}\u{2028}","#), "\(text)")
-    // A version's name that cannot be told as a path is left out.
+    // A version's name that is not a valid path is omitted.
     #expect(text.hasSuffix("  ])\n"))
     #expect(text.split(whereSeparator: \.isNewline).allSatisfy { !$0.contains("\u{2028}") })
     let colliding = ManagedObjectModel("M", version: "1") {

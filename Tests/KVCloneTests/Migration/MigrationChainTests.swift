@@ -7,7 +7,8 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Migrations through several versions: what each asks of a record is done to it in one go, with the same result as step by step.
+/// Migrations through several versions: all steps are applied to a record at once, with the same result as step by
+/// step.
 @Suite("Chains of lightweight steps")
 struct MigrationChainTests {
   private static let first = ManagedObjectModel("Chain", version: "1") {
@@ -23,20 +24,20 @@ struct MigrationChainTests {
       RelationshipDescription("items", toMany: "Item", inverse: "box")
     }
   }
-  /// Wider, with a constraint that three objects break; and an attribute and its large values go.
+  /// Has a wider type, and a constraint that three objects violate; lacks an attribute with its blobs.
   private static let second = first.next("2") { draft in
     draft.attribute("Item", "code") { $0.type = .integer32 }
     draft.attribute("Box", "total") { $0.derivationExpression = "items.@count" }
     draft["Item"].uniquenessConstraints = [["note"]]
     draft.remove("data", from: "Item")
   }
-  /// A text instead of the number; the constraint is gone, and what was removed is there again.
+  /// Has a string instead of the number, without the constraint; the removed attribute is back.
   private static let third = second.next("3") { draft in
     draft.attribute("Item", "code") { $0.type = .string }
     draft["Item"].uniquenessConstraints = []
     draft["Item"].attributes.append(AttributeDescription("data", .binary))
   }
-  /// Another name, a value for all, and an index.
+  /// Has another name, a value for all objects, and an index.
   private static let fourth = third.next("4") { draft in
     draft.rename("Item", attribute: "code", to: "number")
     draft.attribute("Item", "note") { ($0.isOptional, $0.defaultValue) = (false, "none") }
@@ -105,7 +106,7 @@ struct MigrationChainTests {
         [$0["text"], $0["note"], $0["data"]]
       }
     }
-    // What was removed and came back is not what it was.
+    // An attribute that was removed and added again has no former values.
     #expect(found == [["text 20", "none", nil]])
     let total = try test.store.read { tx in try tx.fetch(FetchRequest("Box")).first?["total"] }
     #expect(total == 60)
@@ -148,7 +149,7 @@ struct MigrationChainTests {
       return try ObjectStore.planMigration(at: test.path, to: Self.fourth, migration: options)
     }()
     #expect(plan.steps.map(\.joinedCount) == [0, 60, 0])
-    // The second version's constraint counts here: handlers may look at the objects.
+    // The constraint of the second version counts here, because handlers may read the objects.
     expectError(.notUnique) { _ = try ObjectStore.migrate(at: test.path, to: Self.fourth, migration: options) }
     try test.reopen()
     try test.store.write { tx in
@@ -223,7 +224,8 @@ struct MigrationChainTests {
     }
   }
 
-  /// Random changes one after the other, held against the oracle's idea of each, and against a store that goes step by step.
+  /// Random successive changes, compared with the oracle's result for each, and with a store that migrates step by
+  /// step.
   @Test("random chains", arguments: PropertySeeds.seeds + [4, 5, 6])
   func random(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
@@ -239,7 +241,7 @@ struct MigrationChainTests {
         ModelDifference(from: previous, to: next).refusals.isEmpty,
         !versions.contains(where: { $0.modelHash == next.modelHash })
       else { continue }
-      // The name that an object had before it moved would be another object's by then, and nothing else could ask for it.
+      // The former name of a moved object would be another object's name by then, so no lookup could find it.
       if change.name == "names of entities swapped", Self.moves(versions) { continue }
       versions.append(next)
       names.append(change.name)

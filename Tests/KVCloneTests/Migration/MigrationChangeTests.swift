@@ -2,7 +2,8 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// Each kind of change alone, against ``MigrationOracle``: few objects and many, long lists, blobs, indexes and constraints.
+/// Each kind of change by itself, compared with ``MigrationOracle``: few objects and many, long lists, blobs, indexes
+/// and constraints.
 @Suite("Migrations, one change at a time")
 struct MigrationChangeTests {
   @Test("each change, and ordinary work afterwards", arguments: Library.changes, [6])
@@ -42,12 +43,12 @@ struct MigrationChangeTests {
 }
 
 extension Library {
-  /// Some of the changes: all of them, in each way, would take minutes.
+  /// Returns a sixth of the changes, because all of them in every way would take minutes.
   static func everySixth(_ first: Int) -> [ModelChange] {
     changes.enumerated().filter { $0.offset % 6 == first }.map(\.element)
   }
 
-  /// Every change that there is, each alone.
+  /// Every kind of change by itself.
   static let changes: [ModelChange] = attributeChanges + relationshipChanges + entityChanges
 
   private static let attributeChanges: [ModelChange] = [

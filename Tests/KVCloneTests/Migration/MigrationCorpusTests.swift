@@ -3,7 +3,8 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// Every version of every model of the corpus becomes the next one: with all that can survive, or refused for the right reasons.
+/// Every version of every model of the corpus is migrated to the next one: all compatible data is kept, or the
+/// migration is rejected for the expected reasons.
 ///
 /// `KVCLONE_SEEDS` is the number of seeds, 1 by default; a failure prints its seed.
 @Suite(
@@ -26,7 +27,7 @@ struct MigrationCorpusTests {
   func pairs(bundle: Bundle) throws {
     for seed in 1...(Self.seeds ?? 1) {
       for (index, pair) in zip(bundle.versions, bundle.versions.dropFirst()).enumerated() {
-        // In the short form some pairs of the long histories.
+        // By default, only some pairs of the long histories.
         if Self.seeds == nil, index % 4 != bundle.versions.count % 4, index > 2 { continue }
         let what = "\(pair.0.versionIdentifier) to \(pair.1.versionIdentifier), seed \(seed)"
         let migrated = try MigratedStore(pair.0, seed: seed, size: seed % 4 == 0 ? 10 : 3)
@@ -62,7 +63,7 @@ struct MigrationCorpusTests {
     }
   }
 
-  /// The longest runs of versions in which each becomes the next one by itself.
+  /// Returns the longest runs of versions that can be migrated without a mapping.
   private static func runs(_ versions: [ManagedObjectModel]) -> [[ManagedObjectModel]] {
     var runs: [[ManagedObjectModel]] = []
     var run: [ManagedObjectModel] = []
@@ -72,7 +73,7 @@ struct MigrationCorpusTests {
         run = []
       }
       run.append(version)
-      // A whole history of 40 versions would take long; this many are as good.
+      // A history of 40 versions would take too long; eight are sufficient.
       if run.count == 8 {
         runs.append(run)
         run = [version]

@@ -6,7 +6,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// Derived attributes whose expressions stay, and whose sources a migration changes.
+/// Derived attributes with unchanged expressions and migrated sources.
 @Suite("Migrations and derived attributes")
 struct MigrationDerivedTests {
   private static let old = ManagedObjectModel("Shop", version: "1") {
@@ -36,7 +36,7 @@ struct MigrationDerivedTests {
     return test
   }
 
-  /// What the shelf has after a migration, whose check has to find it right.
+  /// Returns the values of the shelf after a migration, and checks the store.
   private func shelf(
     after test: TestStore, to model: ManagedObjectModel, _ mappings: [MappingModel] = []
   ) throws -> ManagedObject {
@@ -58,7 +58,7 @@ struct MigrationDerivedTests {
     }
     let shelf = try shelf(after: test, to: model)
     #expect(shelf["label"] == "NONE" && shelf["least"] == 1)
-    // Nobody has changed it.
+    // The migration did not change the shelf.
     #expect(shelf["changed"] == before?["changed"] && shelf["changed"] != nil)
   }
 

@@ -7,10 +7,10 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// A migration that does not come to its end leaves the store as it was, and can be done again.
+/// A failed migration leaves the store unchanged, and can be repeated.
 @Suite("Migrations that fail", .serialized)
 struct MigrationFaultTests {
-  /// Something of everything: rewriting, moving, deleting, linking, indexes.
+  /// A migration with every kind of work: rewriting, moving, deleting, linking, indexes.
   static let next = Library.model.next("faults") { draft in
     draft.entities.append(EntityDescription("Root", abstract: true) {})
     draft["Tag"].superentityName = "Root"

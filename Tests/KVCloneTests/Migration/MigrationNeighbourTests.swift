@@ -8,7 +8,7 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneQuery
 
-/// Those who have a store open while another one migrates it, and those who come later.
+/// Migrations with other processes that have the store open, or open it later.
 @Suite("Migrations and others")
 struct MigrationNeighbourTests {
   static let model = ManagedObjectModel("Notes", version: "1") {
@@ -78,7 +78,7 @@ struct MigrationNeighbourTests {
     let (notes, tags) = try Self.fill(old)
     let pinned = try old.pinnedSnapshot()
     _ = try StoreMigrator.migrate(inner, path: "m", to: change.next, MigrationOptions(), StoreOptions())
-    // What was begun before goes on as it was.
+    // Reads that began before are unaffected.
     let names = try pinned.read { tx in try tx.members(notes[0], "tags").map { try tx.object($0)["name"] } }
     #expect(names.count == 40 && names.first == "tag 39")
     let found = FetchRequest("Note", predicate: try QueryPredicate(format: "x > 3 AND ANY tags.name == 'tag 1'"))
@@ -137,7 +137,7 @@ struct MigrationNeighbourTests {
     let uris = try test.store.read { tx in try tags.map { try tx.uri(of: $0) } }
     try test.store.delete([tags[5], notes[5]])
     test.store.close()
-    // The tags are labels now, and something else has their name; then that comes under the labels' root.
+    // The tags become labels, and another entity takes their name; then that entity moves to another root.
     let two = Self.model.next("2") { draft in
       draft.rename(entity: "Tag", to: "Label")
       draft.entities.append(EntityDescription("Tag") { AttributeDescription("colour", .string) })
@@ -190,7 +190,7 @@ struct MigrationNeighbourTests {
     if takesSnapshot {
       let shown = try #require(try store.snapshots().first)
       try store.deleteSnapshot(named: shown.name)
-      // What it kept of the note that was written since is gone; the others still have their images.
+      // The preimage of the note that was written afterwards is deleted; the other records still have their images.
       let freed = try store.backup(to: copy + "-2", options: options)
       #expect(freed.renewedCount == 19 && freed.keptCount == 0)
       try Self.compare(store, with: copy + "-2")

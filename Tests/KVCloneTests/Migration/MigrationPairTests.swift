@@ -5,11 +5,11 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// Every version of every bundle of the corpus becomes every other one in one inferred step: neighbours and jumps,
-/// forwards and back.
+/// Every version of every bundle of the corpus is migrated to every other one in one inferred step: neighbours and
+/// jumps, forwards and back.
 ///
-/// A plain run takes a sample by chance, and a failure prints its seed: `KVCLONE_PAIRS=seed` is the same sample,
-/// `KVCLONE_PAIRS=all` all pairs. `KVCLONE_SEEDS` is the number of graphs for each.
+/// A default run takes a random sample, and a failure prints its seed: `KVCLONE_PAIRS=seed` repeats the sample,
+/// `KVCLONE_PAIRS=all` tests all pairs. `KVCLONE_SEEDS` is the number of graphs for each pair.
 @Suite(
   "Pairs of versions of the corpus, in one inferred step",
   .enabled(if: Corpus.root != nil, Comment(rawValue: Corpus.missing)))
@@ -84,10 +84,10 @@ struct MigrationPairTests {
   }
 }
 
-/// What must survive a migration by nothing but equal names at both ends, computed from the two models alone.
+/// The data that a migration must keep because of equal names at both ends, computed from the two models alone.
 ///
-/// Weaker than ``MigrationOracle``, and free of its rules: an entity, an attribute of the same type or a link that both
-/// versions have by a name that no renaming identifier touches keeps its objects, values and members.
+/// Weaker than ``MigrationOracle``, and independent of its rules: an entity, an attribute of the same type or a link
+/// that both versions have by a name that no renaming identifier touches keeps its objects, values and members.
 private struct Survival {
   private let entities: [String]
   private let attributes: [String: [String]]

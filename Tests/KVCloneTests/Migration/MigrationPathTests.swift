@@ -5,10 +5,10 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// The steps that mapping models give a migration: none is passed over in silence.
+/// The steps that mapping models define: none is skipped silently.
 @Suite("Paths of mapping models")
 struct MigrationPathTests {
-  /// Versions 1 to 5; 2 has the entity that 3 lacks, and 4 has it again.
+  /// Versions 1 to 5; 2 has an entity that 3 lacks, and 4 has it again.
   private static let versions: [ManagedObjectModel] = (1...5).map { number in
     ManagedObjectModel("Path", version: "\(number)") {
       EntityDescription("Note") { AttributeDescription("text\(number)", .string) }
@@ -43,29 +43,29 @@ struct MigrationPathTests {
       #expect(found.legs == legs && found.unused == unused, "\(found)", sourceLocation: location)
     }
     try expect(1, 4, [], [">4"])
-    // A jump is one step: it was passed over, and objects were deleted on the way.
+    // A jump is one step. Issue: it was skipped, and intermediate steps deleted objects.
     try expect(2, 4, [("2", "4")], ["2to4>4"])
     try expect(1, 4, [("1", "2")], ["1to2>2", ">4"])
     try expect(1, 4, [("2", "3"), ("1", "2")], ["1to2>2", "2to3>3", ">4"])
     try expect(1, 4, [("1", "2"), ("2", "3"), ("3", "4"), ("1", "4")], ["1to4>4"], unused: ["1to2", "2to3", "3to4"])
-    // All versions of an app, and a store of any.
+    // All versions of an app, and a store of any of them.
     let all = [("1", "2"), ("2", "3"), ("3", "4"), ("4", "5")] as [(String?, String?)]
     try expect(3, 5, all, ["3to4>4", "4to5>5"], unused: ["1to2", "2to3"])
     try expect(1, 3, all, ["1to2>2", "2to3>3"], unused: ["3to4", "4to5"])
-    // Away from the wanted version, past it, or where the path does not come.
+    // Away from the target version, beyond it, or outside the path.
     try expect(2, 3, [("2", "1")], [">3"], unused: ["2to1"])
     try expect(2, 3, [("2", "5")], [">3"], unused: ["2to5"])
     try expect(1, 4, [("2", "3")], [">4"], unused: ["2to3"])
     try expect(1, 4, [("1", "2"), ("1", "2")], ["1to2>2", ">4"], unused: ["1to2"])
-    // No version twice.
+    // No version occurs twice.
     try expect(
       1, 4, [("1", "2"), ("2", "1"), ("2", "3"), ("3", "2")], ["1to2>2", "2to3>3", ">4"], unused: ["2to1", "3to2"])
-    // Back, where mapping models lead there.
+    // Back, if mapping models lead there.
     try expect(4, 1, [("4", "2")], ["4to2>2", ">1"])
-    // Stages and mapping models are one pool.
+    // Stages and mapping models are combined.
     let light = LightweightMigrationStage(["1", "2"])
     try expect(1, 4, [("2", "4")], [">2", "2to4>4"], stages: [light])
-    // A mapping model without names does the step that is left.
+    // A mapping model without names is used for the remaining step.
     try expect(1, 4, [(nil, nil)], ["to>4"])
     try expect(1, 1, [("1", "2")], [], unused: ["1to2"])
   }
@@ -86,7 +86,7 @@ struct MigrationPathTests {
     try expect(1, 4, [("3", "4"), ("1", "2")], ["1to2>2", ">3", "3to4>4"])
     try expect(1, 5, [("4", "5"), ("1", "2"), ("2", "3"), ("3", "4")], ["1to2>2", "2to3>3", "3to4>4", "4to5>5"])
     try expect(4, 1, [("4", "5")], ["4to5>5", ">1"])
-    // Versions that have another name by now: the ends of the migration.
+    // Versions that have been renamed since: the ends of the migration.
     try expect(2, 4, [("old 2", "4")], ["old 2to4>4"])
     try expect(2, 4, [("2", "old 4")], ["2toold 4>4"])
     try expect(2, 4, [(nil, nil)], ["to>4"])
@@ -123,7 +123,7 @@ struct MigrationPathTests {
         MigrationOptions(versions: Self.versions, mappings: [other], requiresAllMappings: true))
     }
     #expect(error?.message.contains("matches no two available versions") == true)
-    // One that may be for several steps, none of which begins at the store's version: the paths would be equally short.
+    // A mapping that fits several steps, none of which begins at the store's version: the paths would be equally short.
     refused(1, 4, [("old", "1")], says: "has no version 'old'", "fits several steps", "same length")
   }
 
@@ -147,19 +147,19 @@ struct MigrationPathTests {
       _ = try plan(EntityMapping(from: "Note", to: "Note", attributes: unsupported))
     }
     #expect(other?.property == "text2" && other?.message.contains("FUNCTION(1)") == true)
-    // What no object needs is no reason, nor what a policy may do without.
+    // Mappings without objects are not reported, nor those that a policy may replace.
     #expect(try plan(EntityMapping(from: nil, to: "Note", attributes: unsupported)).isPossible)
     #expect(
       try plan(EntityMapping(from: "Note", to: "Note", attributes: unsupported, policy: "P"), ["P": Own()]).isPossible
     )
-    // The plan runs the policy: one that does as the mapping says needs what the mapping lacks.
+    // The plan runs the policy: a policy that follows the mapping needs the expressions that the mapping lacks.
     let plain = try plan(EntityMapping(from: "Note", to: "Note", attributes: unsupported, policy: "P"), ["P": Plain()])
     #expect(plain.errors.map(\.kindName) == ["invalidMapping"] && plain.errors.first?.property == "text2")
   }
 
   private struct Plain: EntityMigrationPolicy {}
 
-  /// Makes nothing of any object.
+  /// Creates no objects.
   private struct Own: EntityMigrationPolicy {
     func createDestinationInstances(
       for source: ObjectID, in mapping: EntityMapping, with manager: inout MigrationManager

@@ -8,7 +8,8 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneQuery
 
-/// What objects have in attributes that came, went, came again, or changed their type: the cases that ask for exact values.
+/// The values of attributes that were added, removed, added again, or changed their type: cases with exact
+/// expectations.
 @Suite("Migrations and values")
 struct MigrationValueTests {
   private static func model(_ version: String, _ attributes: AttributeDescription...) -> ManagedObjectModel {
@@ -75,7 +76,7 @@ struct MigrationValueTests {
     for (id, value) in [(old, 1), (changed, 1), (between, 1), (new, 2)] {
       #expect(try migrated.store.value(id, "x") == .integer(Int64(value)))
     }
-    // Through predicates, and through an index that comes later.
+    // Through predicates, and through an index that is added later.
     #expect(try names(migrated.store, "x == 1") == ["between", "old", "touched"])
     let four = three.next("4") { draft in
       draft["Note"].indexes.append(FetchIndexDescription("x", [.init("x")]))
@@ -87,7 +88,7 @@ struct MigrationValueTests {
     #expect(try names(migrated.store, "x == 3").isEmpty)
     let clone = try #require(try migrated.store.clone([old], options: CloneOptions()).roots.first)
     #expect(try migrated.store.value(clone, "x") == .integer(1))
-    // Given away, an optional one is nil and not the default.
+    // A removed optional value is nil and not the default.
     try migrated.migrate(to: four.next("5") { $0.attribute("Note", "x") { $0.isOptional = true } })
     try migrated.store.set(old, "x", nil)
     #expect(try migrated.store.value(old, "x") == nil)

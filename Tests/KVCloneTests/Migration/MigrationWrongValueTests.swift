@@ -6,7 +6,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// What a hostile reader of migrations asked.
+/// Review findings about migrations with unusual values.
 @Suite("Migrations with wrong values")
 struct MigrationWrongValueTests {
   @discardableResult

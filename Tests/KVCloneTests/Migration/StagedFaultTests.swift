@@ -7,12 +7,12 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneQuery
 
-/// Handlers that change all kinds of things, in the middle of steps that do.
+/// Handlers that make all kinds of changes, between steps that do the same.
 ///
-/// With `KVCLONE_SEEDS`, every change of the model is tried, so many times; else some of them are.
+/// `KVCLONE_SEEDS` is the number of runs for every change of the model; by default, some changes are tested once.
 @Suite("Staged migrations: graphs and faults")
 struct StagedFaultTests {
-  /// Deletes, changes, links and makes objects, all by chance.
+  /// Deletes, changes, links and inserts objects randomly.
   private struct Handling: Sendable {
     let model: ManagedObjectModel
     let seed: UInt64
@@ -66,10 +66,10 @@ struct StagedFaultTests {
     }
   }
 
-  /// Changes of every kind that are inferred whatever there is.
+  /// The kinds of changes that can be inferred for any data.
   private static let changes: [ModelChange] = Library.changes.filter { change in
     let path = [change.first] + change.versions
-    // A constraint that is new would refuse values that were made by chance.
+    // A new constraint would reject random values.
     let aspects: Set<String?> = ["unique", "type", "inverse"]
     return Set(path.map(\.modelHash)).count == path.count
       && zip(path, path.dropFirst()).allSatisfy { old, new in

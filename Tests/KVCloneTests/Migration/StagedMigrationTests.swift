@@ -9,7 +9,7 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneQuery
 
-/// Versions of a shop: what version 2 has as an optional attribute is mandatory, and unique, in version 3.
+/// Versions of a shop: an attribute that is optional in version 2 is mandatory, and unique, in version 3.
 enum Shop {
   static let first = ManagedObjectModel("Shop", version: "1") {
     EntityDescription("Item", abstract: true) { AttributeDescription("title", .string) }
@@ -38,7 +38,7 @@ enum Shop {
   }
   static let versions = [first, second, third, fourth]
 
-  /// Books and comics by turns, on two shelves.
+  /// Creates books and comics alternately, on two shelves.
   static func filled(_ count: Int = 40, options: StoreOptions = StoreOptions()) throws -> TestStore {
     let test = try TestStore(first, options: options)
     try test.store.write { tx in
@@ -54,7 +54,7 @@ enum Shop {
     return test
   }
 
-  /// Gives each book a number.
+  /// Sets a number for each book.
   static let numbering = CustomMigrationStage(
     migratingFrom: "1", to: "2", label: "numbering",
     didMigrate: { manager in
@@ -64,7 +64,7 @@ enum Shop {
   struct Failure: Error, Equatable { let number: Int }
 }
 
-/// Code of the app's own between the steps of a migration.
+/// Handlers of the app between the steps of a migration.
 @Suite("Staged migrations")
 struct StagedMigrationTests {
   private func options(_ stages: any MigrationStage..., snapshot: Bool = true) -> MigrationOptions {
@@ -77,7 +77,7 @@ struct StagedMigrationTests {
     return String(decoding: bytes, as: UTF8.self).split(separator: "\n").filter { !$0.hasPrefix(#"{"kvclone""#) }
   }
 
-  /// A migration that has to fail, and to leave the store as it was.
+  /// Runs a migration, and expects that it fails and leaves the store unchanged.
   @discardableResult
   private func fails(
     _ kind: StoreError.Kind, _ test: TestStore, to model: ManagedObjectModel = Shop.fourth, _ options: MigrationOptions,
@@ -140,7 +140,7 @@ struct StagedMigrationTests {
       })
     let error = try fails(.mappingRequired, test, options(stage))
     #expect(error?.object == "Comic/8" && error?.property == "isbn", "\(error?.message ?? "")")
-    // The same by a handler before the step itself; and one that deletes the object instead.
+    // The same in a handler before the step itself; and in one that deletes the object instead.
     let later = CustomMigrationStage(
       migratingFrom: "2", to: "3",
       willMigrate: { manager in
@@ -173,7 +173,7 @@ struct StagedMigrationTests {
       #expect(error?.message.contains("stage failing") == true)
       #expect(error?.message.contains(isAfter ? "didMigrate" : "willMigrate") == true)
     }
-    // Those of the store keep what they tell.
+    // Errors of the store keep their kind.
     let unknown = CustomMigrationStage(
       migratingFrom: "1", to: "2",
       willMigrate: { manager in
@@ -183,7 +183,7 @@ struct StagedMigrationTests {
     #expect((error?.underlyingError as? StoreError)?.kind == .unknownProperty && error?.property == "isbn")
     let cancelled = CustomMigrationStage(migratingFrom: "1", to: "2", didMigrate: { _ in throw CancellationError() })
     #expect(try fails(.cancelled, test, options(cancelled))?.underlyingError is CancellationError)
-    // What failed half way cannot be passed over.
+    // A partial failure cannot be ignored.
     let careless = CustomMigrationStage(
       migratingFrom: "1", to: "2",
       didMigrate: { manager in
@@ -211,7 +211,7 @@ struct StagedMigrationTests {
     let issues = (error?.underlyingError as? ValidationError)?.issues
     #expect(issues?.count == 8 && issues?.allSatisfy { $0.kind == .uniquenessConflict } == true)
     #expect(error?.message.contains("stage same") == true)
-    // By their own merge policy they are settled.
+    // A merge policy of the store resolves them.
     let merging = CustomMigrationStage(
       migratingFrom: "2", to: "3",
       didMigrate: { manager in
@@ -236,7 +236,7 @@ struct StagedMigrationTests {
         try manager.forEachObject(of: "Item", where: try QueryPredicate(format: "title != 'Title 5'")) { tx, id in
           seen.withLock { $0.append(id.serial) }
           if id.serial % 2 == 1 { try tx.insert("Book", ["title": "made"]) }
-          // Its neighbour, before it is reached, and one of the next bunch.
+          // Its neighbour, before it is reached, and an object of the next batch.
           if id.serial % 10 == 2 { _ = try tx.delete([ObjectID(rootCode: id.rootCode, serial: id.serial + 1)]) }
           if id.serial == 1 { _ = try tx.delete([ObjectID(rootCode: id.rootCode, serial: 2_500)]) }
         }
@@ -323,7 +323,7 @@ struct StagedMigrationTests {
     #expect(changes.contains("+ Shelf/3") && !changes.contains { $0.contains("Shelf/4") })
     #expect(changes.contains("- Book/1") && changes.contains(#"M Comic/4 ["isbn", "title"]"#))
     #expect(changes.contains(#"M Book/2 ["isbn", "shelf"]"#) && changes.contains(#"M Book/3 ["isbn"]"#))
-    // Without handlers there is nothing to be told.
+    // Without handlers, nothing is recorded.
     let now = try test.store.currentToken()
     test.store.close()
     try ObjectStore.migrate(

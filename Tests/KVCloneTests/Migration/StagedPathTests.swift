@@ -6,7 +6,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// Which stages a migration goes through, and which ones are refused before anything is written.
+/// The stages that a migration runs, and those that are rejected before anything is written.
 @Suite("Stages on the way")
 struct StagedPathTests {
   private struct OwnStage: MigrationStage { let label = "own" }
@@ -32,16 +32,16 @@ struct StagedPathTests {
   @Test func stagesAreEdgesFromTheStoresVersion() throws {
     let (first, fourth) = (Shop.first, Shop.fourth)
     #expect(try path(first, fourth, Self.stage("1", "2")) == ["2 ('1' → '2')", "4"])
-    // Whatever lies between, an edge that does not begin where the path is has no place in it.
+    // An edge that does not begin at a version of the path is not used.
     #expect(try path(first, fourth, Self.stage("2", "3")) == ["4"])
     #expect(try path(Shop.second, fourth, Self.stage("1", "3")) == ["4"])
     #expect(try path(first, fourth, Self.stage("3", "4"), Self.stage("1", "3")) == ["3 ('1' → '3')", "4 ('3' → '4')"])
-    // Edges that lead to the wanted version come before those that only lead towards it.
+    // Edges that lead to the target version take precedence over those that only lead towards it.
     #expect(
       try path(first, fourth, Self.stage("1", "3"), Self.stage("1", "2"), Self.stage("2", "4"))
         == ["2 ('1' → '2')", "4 ('2' → '4')"])
     #expect(try path(first, fourth, Self.stage("1", "2"), Self.stage("1", "3")) == ["3 ('1' → '3')", "4"])
-    // What lies behind the store's version, or beyond the wanted one, or leads back, is left out.
+    // Edges before the store's version, beyond the target or backwards are omitted.
     #expect(try path(Shop.third, fourth, Self.stage("1", "3")) == ["4"])
     #expect(try path(first, Shop.second, Self.stage("2", "4")) == ["2"])
     #expect(try path(first, Shop.third, Self.stage("1", "4")) == ["3"])
@@ -53,10 +53,10 @@ struct StagedPathTests {
     #expect(try path(first, fourth, light, Self.stage("2", "4")) == ["2 light", "4 ('2' → '4')"])
     #expect(try path(first, fourth, LightweightMigrationStage(["1", "3"])) == ["3 light", "4"])
     #expect(try path(first, Shop.second, LightweightMigrationStage(["2"]), LightweightMigrationStage([])) == ["2"])
-    // A store of an unknown version is before all others.
+    // A store of an unknown version precedes all others.
     let zero = first.next("0") { $0.remove(entity: "Comic") }
     #expect(try path(zero, fourth, Self.stage("2", "3")) == ["4"])
-    // By hashes; and the wanted version may be none of those given.
+    // By hashes; and the target version need not be one of the given versions.
     let byHash = CustomMigrationStage(
       migratingFrom: ManagedObjectModelReference(Shop.second),
       to: ManagedObjectModelReference(versionChecksum: fourth.modelHash), label: "hash")
@@ -83,7 +83,7 @@ struct StagedPathTests {
       }
     }
     refused(first, fourth, Self.stage("2", "9"), says: "'2' → '9'", "the version '9'", "'1', '2', '3', '4'")
-    // Even where the stage is not needed.
+    // Even if the stage is not needed.
     refused(first, Shop.second, Self.stage("3", "9"), says: "'9'")
     refused(first, fourth, LightweightMigrationStage(["1", "0"]), says: "'0'")
     let unknown = ManagedObjectModelReference(Shop.first.next { $0.remove(entity: "Comic") })
@@ -105,7 +105,7 @@ struct StagedPathTests {
       let options = MigrationOptions(versions: Shop.versions, mappings: mappings, stages: stages)
       return try ObjectStore.planMigration(at: test.path, to: Shop.fourth, migration: options)
     }
-    // The store has no objects: what is refused for others is not for this one, without the stage.
+    // Without objects in the store, an otherwise rejected step is possible without the stage.
     #expect(try plan().isPossible)
     #expect(try plan(LightweightMigrationStage(["1", "2"])).isPossible)
     let error = expectError(.invalidStage) { _ = try plan(LightweightMigrationStage(["1", "2", "3"], label: "light")) }

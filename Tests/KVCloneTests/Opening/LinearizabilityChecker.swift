@@ -1,21 +1,21 @@
 import KVCloneTestSupport
 
-/// Decides whether the operations of a history took effect one after the other, each at some moment between its call and
+/// Decides whether a history is linearizable: the operations took effect one after the other, each between its call and
 /// its return.
 struct LinearizabilityChecker {
   private let events: [RegisterEvent]
 
-  /// - Parameter events: all of them; every register begins with 0.
+  /// - Parameter events: the complete history; every register begins with 0.
   init(_ events: [RegisterEvent]) {
     self.events = events.sorted { $0.invoked < $1.invoked }
   }
 
   // MARK: Any order
 
-  /// Searches, for each register, an order of the operations that agrees with their times and with what they saw, as Wing
-  /// and Gong do, with the memory of Lowe: no set of operations is tried twice with the same value.
+  /// Searches, for each register, an order of the operations that agrees with their times and observed values, by Wing
+  /// and Gong's algorithm with Lowe's memoization: no set of operations is tried twice with the same value.
   ///
-  /// - Returns: the first register that has no such order, or nil.
+  /// - Returns: the first register without an order, or nil.
   func registerWithoutOrder() -> Int? {
     Set(events.flatMap { Array($0.observed.keys) + Array($0.written.keys) }).sorted().first { register in
       var search = Search(
@@ -37,7 +37,7 @@ struct LinearizabilityChecker {
       let written: Int64?
     }
 
-    /// What is left to do: all from `first` on, except for `done`.
+    /// The remaining operations: all from `first` on, except for `done`.
     private struct Place: Hashable {
       var first = 0
       var done: Set<Int> = []
@@ -74,7 +74,7 @@ struct LinearizabilityChecker {
       return next
     }
 
-    /// What only reads, and can, comes next: it takes nothing from the others.
+    /// Appends reads that can be next, which does not restrict the other operations.
     private func afterReads(_ place: Place) -> Place {
       var place = place
       while let read = candidates(place).first(where: { steps[$0].written == nil && isPossible(steps[$0], place) }) {
@@ -83,8 +83,8 @@ struct LinearizabilityChecker {
       return place
     }
 
-    /// Those that can come next: called before any other of the rest has returned. The one that returned first is the
-    /// last of them, which is tried first.
+    /// Returns the operations that can be next, because they were called before any other remaining one returned. The
+    /// one that returned first is the last of them, which is tried first.
     private func candidates(_ place: Place) -> [Int] {
       var candidates: [Int] = []
       var end = UInt64.max
@@ -99,15 +99,15 @@ struct LinearizabilityChecker {
 
   // MARK: The order of the commits
 
-  /// Checks that the order of the commit numbers is such an order, of all registers at once.
+  /// Checks that the order of the commit numbers is a valid order of all registers at once.
   ///
-  /// - Returns: what contradicts it, or nil.
+  /// - Returns: a contradiction, or nil.
   func contradiction() -> String? {
     contradictionOfValues() ?? contradictionOfTimes()
   }
 
   private func contradictionOfValues() -> String? {
-    // What only reads comes after the commit that it saw.
+    // A read follows the commit that it observed.
     let ordered = events.sorted { ($0.commit, $0.written.isEmpty ? 1 : 0) < ($1.commit, $1.written.isEmpty ? 1 : 0) }
     var values: [Int: Int64] = [:]
     var last: UInt64?

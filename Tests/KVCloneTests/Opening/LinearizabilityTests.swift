@@ -3,7 +3,7 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// Histories of many tasks and two processes, and a checker of them that has to find what is planted.
+/// Histories of many tasks and two processes, and tests that the checker finds injected violations.
 @Suite("Linearizability of asynchronous reads and writes")
 struct LinearizabilityTests {
   private static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 60
@@ -27,7 +27,7 @@ struct LinearizabilityTests {
     #expect(checker.contradiction() == nil)
   }
 
-  /// Every commit of a history has the number after the one before it, also where writes failed in between.
+  /// Expects consecutive commit numbers in a history, even if writes failed in between.
   private func expectConsecutiveCommits(_ events: [RegisterEvent]) {
     let commits = events.filter { !$0.written.isEmpty }.map(\.commit).sorted()
     #expect(zip(commits, commits.dropFirst()).allSatisfy { $0 + 1 == $1 })
@@ -62,7 +62,7 @@ struct LinearizabilityTests {
     expectConsecutiveCommits(events)
   }
 
-  // MARK: Planted violations
+  // MARK: Injected violations
 
   @Test("a reader that does not see the last commit is found")
   func staleReader() async throws {
@@ -102,12 +102,12 @@ struct LinearizabilityTests {
     ])
     expectLinearizable([write(1...9, 2, 1), write(2...8, 1, 2), read(3...4, 0, 0), read(10...11, 2, 1)])
     let violations = [
-      // Not yet written, and not written any more.
+      // Not yet written, and already overwritten.
       [write(5...6, 1, 1), read(1...2, 1, 1)],
       [write(1...2, 1, 1), read(3...4, 0, 0)],
       // Two reads see two writes in different orders.
       [write(1...9, 1, 1), read(2...3, 1, 1), read(4...5, 0, 0)],
-      // Two of one value.
+      // Two writes of one value.
       [write(1...9, 1, 1, observed: 0), write(1...9, 2, 2, observed: 0)],
       // In the order of the commits, but not of the times.
       [write(1...2, 2, 2), write(3...4, 1, 1), read(5...6, 2, 2)],

@@ -8,7 +8,7 @@ import Testing
 
 /// Random transactions with nested savepoints, half of them rolled back, on a store and on plain dictionaries.
 ///
-/// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=200000` repeats a failure, or looks for rarer ones.
+/// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=200000` repeats a failure, or searches for rarer ones.
 @Suite("Savepoints compared with plain dictionaries")
 struct SavepointPropertyTests {
   static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 1500
@@ -37,15 +37,15 @@ private final class SavepointRun {
   let operations: RandomOperations
   private let test: TestStore
   private var options = StoreOptions()
-  /// Whether snapshots are made, by transactions and between them.
+  /// Whether snapshots are created, in transactions and between them.
   private let hasSnapshots: Bool
   private var live: [Copy] = []
-  /// Every id that was ever given out; those of transactions that were rolled back only until the store is opened again.
+  /// Every assigned id; those of rolled-back transactions only until the store is reopened.
   private var known: Set<ObjectID> = []
   private var names = 0
   private var (transactions, kept, rolledBack, deepest, clones) = (0, 0, 0, 0, 0)
   private var commit: UInt64 = 0
-  /// Whether the transaction has read the objects anew, after a clone: their links then have another form.
+  /// Whether the oracle was reloaded after a clone in this transaction: its links then have another form.
   private var isReloaded = false
 
   init(seed: UInt64) throws {
@@ -126,7 +126,7 @@ private final class SavepointRun {
     return "\(names)"
   }
 
-  /// One operation, or a savepoint with several.
+  /// Runs one operation, or a savepoint with several.
   private func step(_ tx: inout WriteTransaction, level: Int) throws {
     guard level < 4, chance(in: 2) else { return try operation(&tx) }
     deepest = max(deepest, level + 1)
@@ -147,7 +147,7 @@ private final class SavepointRun {
     }
   }
 
-  /// A change that fails after it has written something.
+  /// Makes a change that fails after a partial write.
   private func failHalfWay(_ tx: inout WriteTransaction) throws {
     guard let id = operations.pick(operations.oracle.ids("Named")) else { throw Refusal() }
     try tx.setData(id, "data") { writer in
@@ -167,7 +167,7 @@ private final class SavepointRun {
     }
   }
 
-  /// What a clone copies and links is tested elsewhere.
+  /// Clones an object; other tests cover the contents of clones.
   private func clone(_ tx: inout WriteTransaction) throws {
     guard operations.oracle.objects.count < 2 * operations.capacity,
       let id = operations.pick(operations.oracle.objects.keys.sorted())
@@ -182,7 +182,7 @@ private final class SavepointRun {
     guard let set = try? tx.cloneSet(of: [id], options: options), set.count <= 20 else { return }
     let before = Set(operations.oracle.objects.keys)
     do {
-      // A clone that is refused would end the transaction; in a savepoint, it does not.
+      // A rejected clone would end the transaction, but not in a savepoint.
       try tx.savepoint { tx in _ = try tx.clone([id], options: options) }
     } catch is CloneError {
       return
@@ -195,7 +195,7 @@ private final class SavepointRun {
 
   // MARK: Comparison
 
-  /// What the last commit tells of inserted and deleted objects.
+  /// Compares the inserted and deleted objects in the last commit's history.
   private func compareHistory(since previous: UInt64, _ before: StoreOracle) throws {
     guard options.tracksHistory == true, commit > previous else { return }
     // A transaction that only creates snapshots is not in the history.
@@ -234,7 +234,7 @@ private final class SavepointRun {
     try test.store.deleteSnapshots(named: live.map(\.name).shuffled(using: &operations.random))
     live = []
     try compare()
-    // All of it goes, and all bytes with it. What denies deletions goes first.
+    // Deletes all objects, and so all bytes. Links that deny deletions are removed first.
     try test.store.write { tx in
       for club in operations.oracle.ids("Club") { try tx.setToOne(club, "sponsor", nil) }
       _ = try tx.delete(operations.oracle.objects.keys.sorted())

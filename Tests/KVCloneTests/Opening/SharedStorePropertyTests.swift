@@ -7,16 +7,16 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// Threads and processes that change one store at the same time, and others that read it meanwhile, against plain dictionaries to which
-/// everything is done once more in the order of the commits.
+/// Threads and processes that change one store concurrently, and others that read it, compared with plain dictionaries
+/// on which the operations are repeated in the order of the commits.
 ///
-/// Who comes when is not in a seed. `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` makes a long run of it.
+/// The scheduling is not part of a seed. `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` is a long run.
 @Suite("Many threads and processes compared with plain dictionaries")
 struct SharedStorePropertyTests {
   private static let operationCount =
     Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 1500
 
-  /// One run with a commit log, which odd seeds have, and one without.
+  /// One run with a write-ahead log, which odd seeds use, and one without.
   static let seeds =
     PropertySeeds.hasGivenSeeds ? Array(PropertySeeds.seeds.prefix(2)) : [1, .random(in: 0 ... .max) & ~1]
 
@@ -29,15 +29,15 @@ struct SharedStorePropertyTests {
   }
 }
 
-/// Those who work in a store for one round, each in a thread or a process of its own.
+/// The clients of a store in one round, each in a separate thread or process.
 private final class Crew: Sendable {
   static let (writers, readers, peers) = (4, 3, 2)
   private static let stepCount = 12
-  /// So many stay from round to round; a dozen and more come in each.
+  /// The number of snapshots kept from round to round; more than a dozen are added in each.
   static let snapshotCount = 45
   static let comparedCount = 5
 
-  /// What a reader was shown.
+  /// The state that a reader observed.
   struct Observation {
     let commit: UInt64
     let oracle: StoreOracle
@@ -64,7 +64,7 @@ private final class Crew: Sendable {
     let group = DispatchGroup()
     func start(_ count: Int, _ body: @escaping @Sendable (Crew, Int) throws -> Void) {
       for number in 0..<count {
-        // A queue for each: one for all has as many threads as there are processors.
+        // A queue for each, because a shared one has only as many threads as there are processors.
         DispatchQueue(label: "crew").async(group: group) {
           do { try body(self, number) } catch { self.notes.withLock { $0.errors.append("\(error)") } }
         }
@@ -85,7 +85,7 @@ private final class Crew: Sendable {
     }
   }
 
-  /// Another process writes, and tells what.
+  /// Another process writes, and prints its operations.
   private func listen(_ number: Int) throws {
     defer { notes.withLock { $0.writing -= 1 } }
     let peer = try PeerProcess(
@@ -97,7 +97,7 @@ private final class Crew: Sendable {
     #expect(try peer.finish() == 0, "a process failed, seed \(seed)")
   }
 
-  /// Everything again and again while somebody writes, half of the times twice in one transaction.
+  /// Reads the whole store repeatedly during the writes, half of the times twice in one transaction.
   private func read() throws {
     while notes.withLock({ $0.writing }) > 0 {
       try store.read { tx in
@@ -112,7 +112,7 @@ private final class Crew: Sendable {
   }
 }
 
-/// A store, what it has to hold, and what somebody saw of it.
+/// A store, its expected contents, and the observations of its readers.
 private final class SharedStoreRun {
   private let seed: UInt64
   private let test: TestStore
@@ -120,7 +120,7 @@ private final class SharedStoreRun {
   private var oracle: StoreOracle
   private var commit: UInt64
   private(set) var rounds = 0
-  /// By the snapshots' names.
+  /// Expected contents of the snapshots by name.
   private var snapshots: [String: StoreOracle] = [:]
   private(set) var operationCount = 0
   private(set) var mostSnapshots = 0
@@ -146,7 +146,7 @@ private final class SharedStoreRun {
 
   private var place: String { "seed \(seed), round \(rounds)" }
 
-  /// Some transactions of everybody; then all of them are done once more, one after the other.
+  /// Runs transactions of all clients, then repeats all of them on the oracle, one after the other.
   func round() throws {
     rounds += 1
     let crew = Crew(store: test.store, path: test.path, label: rounds, seed: seed &+ UInt64(rounds * 100))
@@ -157,7 +157,7 @@ private final class SharedStoreRun {
     try test.reopen(options: options)
   }
 
-  // MARK: Once more
+  // MARK: Repetition
 
   private func replay(_ notes: Crew.Notes) throws {
     let last = try test.store.currentToken().commit
@@ -200,7 +200,7 @@ private final class SharedStoreRun {
     }
   }
 
-  /// The store and snapshots of it: those that go now, and of those that stay some.
+  /// Compares the store, the snapshots to be deleted, and some of the others.
   private func compare() throws {
     try test.store.read { tx in try oracle.compare(tx) }
     var live = try test.store.snapshots().map(\.name)

@@ -6,9 +6,9 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Random operations on a store and on plain dictionaries, compared all the time.
+/// Random operations on a store and on plain dictionaries, compared continuously.
 ///
-/// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` repeats a failure, or looks for rarer ones.
+/// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` repeats a failure, or searches for rarer ones.
 @Suite("A store compared with plain dictionaries")
 struct StorePropertyTests {
   @Test("random operations, aborts and reopenings", arguments: PropertySeeds.seeds)
@@ -29,7 +29,7 @@ private final class RandomRun {
   private let test: TestStore
   private let run: RandomOperations
   private var transactions = 0
-  /// Every id that was ever given out, those of aborted transactions only until the store is opened again.
+  /// Every assigned id; those of aborted transactions only until the store is reopened.
   private var known: Set<ObjectID> = []
   private var lost: Set<ObjectID> = []
   private var commit: UInt64 = 0
@@ -73,7 +73,7 @@ private final class RandomRun {
   private var place: String { run.place }
   var operations: Int { run.count }
 
-  /// Compares everything.
+  /// Compares the whole store with the oracle.
   func compare() throws {
     try test.store.read { tx in try run.oracle.compare(tx) }
     try checked(test.store)

@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// A small model with the annotations and rules that a version hash does not see.
+/// A small model with the annotations and rules that a version hash does not cover.
 private func library(
   userInfo: [String: String] = ["exclude": "1"], title: AttributeValue = "Untitled", most: AttributeValue = 100,
   unique: [[String]] = []
@@ -118,12 +118,12 @@ struct StoreTests {
     }
     let error = expectError(.incompatibleModel) { _ = try ObjectStore.open(at: test.path, model: other) }
     #expect(error?.message.contains(test.path) == true)
-    // The refused attempt has let go of the file.
+    // The failed attempt has released the file.
     try test.reopen(model: library())
   }
 
-  /// As in Core Data, a model with the same hash may differ in everything that does not change what is stored; the one
-  /// that is given counts, and not silently the one of before.
+  /// As in Core Data, models with the same hash may differ in everything that does not affect stored data; the given
+  /// model counts, not the previous one.
   @Test("the model given on opening brings its own userInfo, defaults and bounds")
   func sameHash() throws {
     let test = try TestStore(library())
@@ -175,11 +175,11 @@ struct StoreTests {
     do {
       store = try ObjectStore.open(at: test.path, model: library(unique: [["title"]]))
     } catch {
-      // Refusing is one honest answer …
+      // Rejecting the model is one valid result …
       #expect(error.kind == .incompatibleModel)
       return
     }
-    // … and keeping the constraint is the other.
+    // … and enforcing the constraint is the other.
     defer { store.close() }
     #expect(expectIssues { try store.insert("Book", ["title": "Notes"]) } == ["uniquenessConflict Book.title"])
   }

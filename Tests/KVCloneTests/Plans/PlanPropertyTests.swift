@@ -3,10 +3,10 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// Random operations on random states, each planned first: a plan that succeeds is an operation that succeeds, with the same counts and
-/// bytes, and a plan that fails is an operation that fails and changes nothing.
+/// Random operations on random states, each planned first: a successful plan implies a successful operation with the
+/// same counts and bytes, and a failed plan implies an operation that fails without changes.
 ///
-/// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=20000` repeats a failure, or looks for rarer ones.
+/// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=20000` repeats a failure, or searches for rarer ones.
 @Suite("Plans compared with their execution")
 struct PlanPropertyTests {
   static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 120
@@ -20,12 +20,13 @@ struct PlanPropertyTests {
     } catch {
       Issue.record("\(error), \(run.place)")
     }
-    // In a long run this is what it was about.
+    // A summary of a long run.
     if ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] != nil { print(run.summary) }
   }
 }
 
-/// Models of which any two may be a migration: what one stores as text, another has as a number; what one bounds, another does not.
+/// Models of which any two may form a migration: attributes differ in type, such as string and number, and in their
+/// bounds.
 struct PlanModel {
   private var random: SeededGenerator
 
@@ -101,7 +102,7 @@ struct PlanModel {
 }
 
 extension AttributeType {
-  /// A value of the type.
+  /// A valid value of the type.
   fileprivate var plain: AttributeValue? {
     switch self {
     case .string: .string("7")

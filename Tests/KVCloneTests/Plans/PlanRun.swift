@@ -13,11 +13,11 @@ final class PlanRun {
   var random: SeededGenerator
   private var models: PlanModel
   private(set) var test: TestStore
-  /// A store to clone into.
+  /// The destination of clones into another store.
   private var other: TestStore
   private(set) var count = 0
   private var versions = 1
-  /// Whether texts are numbers, so that most migrations succeed.
+  /// Whether strings are numbers, so that most migrations succeed.
   private var isPlain = false
   private var tallies: [String: (succeeded: Int, refused: Int)] = [:]
   private var current = ""
@@ -56,7 +56,7 @@ final class PlanRun {
     if random.chance(in: 10) { try checked(test.store) }
   }
 
-  /// Starts with another pair of stores.
+  /// Starts over with another pair of stores.
   private func begin() throws {
     try checked(test.store)
     try checked(other.store)
@@ -66,7 +66,7 @@ final class PlanRun {
     for _ in 0..<10 { try change(test.store) }
   }
 
-  /// Opens the store with limits that are near, with a write-ahead log, or with neither.
+  /// Opens the store with tight limits, with a write-ahead log, or with neither.
   private func limit() throws {
     var options = StoreOptions()
     let info = try test.store.info()
@@ -80,7 +80,7 @@ final class PlanRun {
 
   // MARK: States
 
-  /// Changes a store in small transactions; those that the model refuses change nothing.
+  /// Changes a store in small transactions; rejected ones change nothing.
   private func change(_ store: ObjectStore) throws {
     for _ in 0..<(1 + random.below(4)) {
       do {
@@ -168,7 +168,7 @@ final class PlanRun {
     return ids
   }
 
-  /// All objects as text, and the number of the last commit.
+  /// Returns all objects as text, with the number of the last commit.
   private func state(_ store: ObjectStore) throws -> String {
     var text = "commit \(try store.info().commit) "
     _ = try store.dump { piece in piece.withUnsafeBytes { text += String(decoding: $0, as: UTF8.self) } }
@@ -180,8 +180,8 @@ final class PlanRun {
   /// Compares a plan with its operation.
   ///
   /// - Parameters:
-  ///   - plan: what is planned, and whether the plan says that it succeeds.
-  ///   - operation: what was done, in the same words.
+  ///   - plan: returns a description of the plan, and its errors.
+  ///   - operation: returns a description of the result in the same form.
   private func compare(
     _ kind: String, _ store: () -> ObjectStore, plan: () throws -> (text: String, errors: [String]),
     operation: () throws -> String

@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneQuery
 
-/// What plans must find that only the operation's last step would refuse.
+/// Errors that plans must find although only the last step of the operation would detect them.
 @Suite("Plans find what operations refuse")
 struct PlanTests {
   private static func books(
@@ -30,7 +30,7 @@ struct PlanTests {
     }
   }
 
-  /// A shelf with so many books.
+  /// Inserts a shelf with `count` books.
   private func shelf(_ store: ObjectStore, _ count: Int, _ values: (Int) -> [String: AttributeValue?]) throws
     -> ObjectID
   {
@@ -65,7 +65,7 @@ struct PlanTests {
     #expect(plan.errors.allSatisfy { $0.entity == "Book" && $0.property != nil && $0.object != nil }, "\(plan.errors)")
     #expect(throws: CloneError.self) { _ = try test.store.clone([shelf], into: other.store) }
     #expect(try other.store.info().objectCount == 0)
-    // And what the other model allows is planned and done.
+    // Values that the destination allows are planned and cloned.
     try other.reopen()
     let fits = try TestStore(Self.books("1"))
     #expect(try test.store.planClone([shelf], into: fits.store).errors.isEmpty)

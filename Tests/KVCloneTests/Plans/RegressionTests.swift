@@ -6,7 +6,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// Faults that a review found, each in the smallest form that showed it.
+/// Review findings, each in the smallest form that showed it.
 struct RegressionTests {
   private static let model = ManagedObjectModel("Review") {
     EntityDescription("A") {
@@ -18,14 +18,14 @@ struct RegressionTests {
     EntityDescription("B") { RelationshipDescription("as", toMany: "A", inverse: "bs") }
   }
 
-  /// A source that breaks a rule when it is cloned, and is put right afterwards, leaves a clone that breaks it.
+  /// A source that violates a rule when it is cloned, and is corrected afterwards, leaves an invalid clone.
   @Test func cloneOfAnUncheckedSourceIsChecked() throws {
     let test = try TestStore(Self.model)
     let issues = expectIssues {
       try test.store.write { tx in
         let source = try tx.insert("A")
         let clone = try tx.clone([source]).root
-        // A clone of the clone is no way around it either.
+        // A clone of the clone does not avoid the check, either.
         _ = try tx.clone([clone])
         try tx.set(source, "name", .string("late"))
       }
@@ -43,7 +43,7 @@ struct RegressionTests {
     try checked(test.store)
   }
 
-  /// R10: when links are so many that they are published before the other side is cloned, clones copied them.
+  /// R10: clones copied links that were published before the inverse was cloned, because there were many of them.
   @Test func keptLinksAreThoseOfTheSourceAlone() throws {
     let test = try TestStore(Self.model)
     let count = 520
@@ -65,7 +65,7 @@ struct RegressionTests {
     #expect(try test.store.check().issues.isEmpty)
   }
 
-  /// The bytes of a transient value are there as long as the transaction, however they came.
+  /// The bytes of a transient value are available during the transaction, regardless of how they were set.
   @Test func transientBytes() throws {
     let test = try TestStore(Self.model)
     let bytes = Data(repeating: 7, count: 300_000)
@@ -83,7 +83,7 @@ struct RegressionTests {
     try checked(test.store)
   }
 
-  /// A reader of bytes that throws is not made to wait for the rest of them.
+  /// A reader of bytes that throws does not have to wait for the remaining bytes.
   @Test func aReaderOfBytesMayStop() throws {
     struct Enough: Error {}
     let test = try TestStore(Self.model)
@@ -101,7 +101,7 @@ struct RegressionTests {
     }
   }
 
-  /// A writer who gives up while a clone waits for the lock uses up serials that the plan has given out.
+  /// A writer that aborts while a clone waits for the lock uses serials that the plan has assigned.
   @Test func aPlanSurvivesAnAbortingWriter() throws {
     struct GivenUp: Error {}
     let test = try TestStore(Self.model)
@@ -122,7 +122,7 @@ struct RegressionTests {
     #expect(fitsAgain)
   }
 
-  /// Bytes whose checksums are right and which lie all the same end in an error.
+  /// Invalid bytes with valid checksums are reported as errors.
   @Test func liesWithRightChecksumsAreErrors() throws {
     let test = try TestStore(
       ManagedObjectModel("Lies") {

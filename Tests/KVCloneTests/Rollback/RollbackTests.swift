@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneQuery
 
-/// Differences between snapshots, and going back to them.
+/// Differences between snapshots, and rollbacks to them.
 @Suite("Rollback and differences")
 struct RollbackTests {
   private func filled(history: Bool = false) throws -> (TestStore, [ObjectID], [ObjectID]) {
@@ -32,7 +32,7 @@ struct RollbackTests {
     return (test, books, tags)
   }
 
-  /// Everything that can happen to an object.
+  /// Makes every kind of change.
   private func change(_ store: ObjectStore, _ books: [ObjectID], _ tags: [ObjectID]) throws {
     try store.write { tx in
       try tx.set(books[5], "title", .string("new title"))
@@ -100,7 +100,7 @@ struct RollbackTests {
     #expect(list.removed.count == 10 && list.added.isEmpty && list.isReordered)
     let tag = try #require(found.first { $0.id == tags[0] }?.relationships.first)
     #expect(tag.removed.count == 3 && tag.added.count == 1 && !tag.isReordered)
-    // Back again, everything is the other way round.
+    // In the opposite direction, all differences are reversed.
     if let second {
       let back = try test.store.diff(from: second, to: first)
       #expect(back == found.map(\.inverted))
@@ -144,7 +144,7 @@ struct RollbackTests {
       #expect(told.insertedCount == 5 && Int(told.deletedCount) == result.deletedCount)
     }
     #expect(try test.store.read { tx in try tx.data(books[2], "cover") } == Data(repeating: 2, count: 5000))
-    // Ids are not given again, and what was brought back can be changed.
+    // Ids are not reused, and restored objects can be changed.
     try test.store.write { tx in
       try tx.set(books[7], "title", .string("again"))
       let id = try tx.insert("Book")

@@ -2,7 +2,7 @@ import Foundation
 import KVCloneTestSupport
 
 extension SecondStore {
-  /// A blob's bytes, held against its description.
+  /// Returns a blob's bytes, verified against its description.
   func blob(_ serial: UInt64) throws -> [UInt8] {
     var bytes: [UInt8] = []
     var chunks = 0

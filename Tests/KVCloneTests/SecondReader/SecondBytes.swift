@@ -1,14 +1,14 @@
 import Foundation
 import KVCloneTestSupport
 
-/// What the second reader found wrong; the text is all it says.
+/// An error that the second reader found, as text.
 struct SecondError: Error, CustomStringConvertible {
   let description: String
 
   init(_ description: String) { self.description = description }
 }
 
-/// Reads one value from front to back: little-endian numbers, counted bytes.
+/// Reads one value sequentially: little-endian numbers, counted bytes.
 struct SecondBytes {
   private let bytes: ArraySlice<UInt8>
   private var position: Int
@@ -63,10 +63,10 @@ struct SecondBytes {
   }
 }
 
-/// Big-endian numbers of keys.
+/// Decodes a big-endian number of a key.
 func secondNumber(_ key: ArraySlice<UInt8>) -> UInt64 { key.reduce(0) { $0 << 8 | UInt64($1) } }
 
-/// A number as the key bytes that order as it does.
+/// Encodes a number as key bytes in numeric order.
 func secondKey<N: FixedWidthInteger>(_ number: N) -> [UInt8] {
   (0..<MemoryLayout<N>.size).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
 }

@@ -2,7 +2,7 @@ import Foundation
 import KVCloneTestSupport
 
 extension SecondStore {
-  /// Throws at the first thing that `Format.md` does not allow.
+  /// Throws an error for the first violation of `Format.md`.
   func check() throws {
     try checkCounters()
     try checkLists()
@@ -12,7 +12,7 @@ extension SecondStore {
     try checkOperations()
   }
 
-  /// What clones come from goes with them; what operations did was done.
+  /// Checks that provenance is deleted with its clone, and that recorded operations are valid.
   private func checkOperations() throws {
     let ids = Set(objects.map(\.id))
     for entry in try file.entries("provenance") {
@@ -49,7 +49,7 @@ extension SecondStore {
     }
   }
 
-  /// Serials and codes are never used again, so all that is used is below its counter.
+  /// Checks that all used serials and codes are below their counters, because none is reused.
   private func checkCounters() throws {
     for record in objects {
       let root = String(format: "serial-%04x", record.id >> 48)
@@ -72,7 +72,7 @@ extension SecondStore {
     else { throw SecondError("a code is above the last one") }
   }
 
-  /// The forms of lists: heads, chunks, member indexes, directories.
+  /// Checks the forms of lists: heads, chunks, member indexes, directories.
   private func checkLists() throws {
     var unused = Set(links.chunks.keys).union(links.labels.keys).union(links.directories.keys)
     for record in objects {
@@ -125,7 +125,8 @@ extension SecondStore {
     }
   }
 
-  /// Who names an object in a relationship without inverse, by the hidden lists that the links table has of them.
+  /// Returns the objects that refer to an object by a relationship without an inverse, from the hidden lists in the
+  /// links table.
   private func referrers() throws -> [SecondLinks.List: Set<UInt64>] {
     var referrers: [SecondLinks.List: Set<UInt64>] = [:]
     try forEachLink { record, entity, relationship, target in
@@ -135,7 +136,7 @@ extension SecondStore {
     return referrers
   }
 
-  /// Every link has its other side, and leads to an object of the right entity.
+  /// Checks that every link has its inverse, and leads to an object of the right entity.
   private func checkLinks() throws {
     struct Link: Hashable {
       let from: UInt64, code: UInt16, to: UInt64
@@ -170,7 +171,7 @@ extension SecondStore {
     }
   }
 
-  /// Blobs are complete, and counted by the fields that name them; no chunk is without its blob.
+  /// Checks that blobs are complete, that their reference counts are correct, and that every chunk has a blob.
   private func checkBlobs() throws {
     var counts: [UInt64: UInt64] = [:]
     for record in objects {

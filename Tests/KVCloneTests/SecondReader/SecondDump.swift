@@ -2,13 +2,13 @@ import Foundation
 import KVCloneTestSupport
 
 extension SecondStore {
-  /// The first line of `kvclone dump`, but for the model's hash, which the file does not have.
+  /// The first line of `kvclone dump`, without the model's hash, which the file does not contain.
   var header: String {
     let names = "\"model\":\(Self.quoted(model.name)),\"modelVersion\":\(Self.quoted(model.version))"
     return "{\"kvclone\":1,\(names),\"store\":\"\(Self.uuidText(uuid))\"}"
   }
 
-  /// All lines after the first one.
+  /// Returns all lines after the first one.
   func dump() throws -> String {
     var labels: [UInt64: String] = [:]
     var entities: [UInt64: String] = [:]
@@ -43,7 +43,7 @@ extension SecondStore {
     return "{\"id\":\(try label(record.id)),\(members)}"
   }
 
-  /// The text of an attribute's value: nil that is not the default is written down.
+  /// Returns the text of an attribute's value; nil is written if the attribute has a default.
   private func text(_ attribute: SecondAttribute, path: String, of record: SecondRecord, _ entity: SecondEntity) throws
     -> String?
   {
@@ -89,7 +89,7 @@ extension SecondStore {
     return text
   }
 
-  /// Swift's shortest description as JSON: no `.0`, no sign or leading zero in the exponent.
+  /// Returns Swift's shortest description as JSON: no `.0`, no sign or leading zero in the exponent.
   private static func number(_ description: String, isFinite: Bool) -> String {
     if !isFinite {
       return description == "inf" ? "\"Infinity\"" : description == "-inf" ? "\"-Infinity\"" : "\"NaN\""
@@ -132,7 +132,7 @@ extension SecondDecimal {
   }
 }
 
-/// RFC 3339 with as few fractional digits as read back equal; nil where the calendar has no such time.
+/// Returns RFC 3339 with the fewest fractional digits that read back equal, or nil beyond the calendar.
 func secondDateText(_ seconds: Double) -> String? {
   guard seconds.isFinite, seconds > -63_113_904_000 - 86400 * 366, seconds < 252_423_993_600,
     !(seconds == 0 && seconds.sign == .minus)
@@ -157,7 +157,7 @@ func secondDateText(_ seconds: Double) -> String? {
   return "\(date)T\(time)\(fraction.isEmpty ? "" : "." + fraction)Z"
 }
 
-/// A description of a Double without its exponent: digits before and after the point, no zeros at the end.
+/// Converts a description of a Double to plain form: digits before and after the point, without trailing zeros.
 private func plain(_ description: String) -> (whole: String, fraction: String) {
   let parts = description.split(separator: "e")
   let sides = parts[0].split(separator: ".")
@@ -177,7 +177,7 @@ private func plain(_ description: String) -> (whole: String, fraction: String) {
   return (whole, fraction)
 }
 
-/// 1 − 0.digits, as digits after the point.
+/// Returns 1 − 0.digits, as digits after the point.
 private func complement(_ digits: String) -> String {
   var result: [Int] = []
   for (index, digit) in digits.enumerated() {
@@ -187,7 +187,7 @@ private func complement(_ digits: String) -> String {
   return result.map(String.init).joined()
 }
 
-/// The day of the proleptic Gregorian calendar that is so many days after 1970-01-01.
+/// Returns the day of the proleptic Gregorian calendar that is `days` after 1970-01-01.
 private func civil(_ days: Int64) -> (year: Int, month: Int, day: Int) {
   let shifted = days + 719_468
   let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097

@@ -5,11 +5,11 @@ import KVCloneTestSupport
 struct SecondEntry {
   let key: [UInt8]
   let payload: ArraySlice<UInt8>
-  /// Where the whole value, checksum included, stands in the file; tests damage it there.
+  /// The range of the whole value in the file, checksum included; tests corrupt it.
   let range: Range<Int>
 }
 
-/// The tables of a `data.mdb`, read without LMDB, every value held against its checksum.
+/// The tables of a `data.mdb`, read without LMDB, with every value verified against its checksum.
 struct SecondFile {
   private(set) var tables: [String: [SecondEntry]] = [:]
   private let bytes: [UInt8]
@@ -62,7 +62,7 @@ struct SecondFile {
     return (try meta.u64(), root, last)
   }
 
-  /// What follows the checksum of a value, if it holds.
+  /// Verifies the checksum of a value, and returns the bytes after it.
   static func payload(of value: ArraySlice<UInt8>, key: [UInt8], table name: String) throws -> ArraySlice<UInt8> {
     var bytes = SecondBytes(value)
     let check = try bytes.u64()
@@ -100,7 +100,7 @@ struct SecondFile {
     return 0x8000 + root
   }
 
-  /// Calls `body` with every key of a tree, in order, with its flags and its value's place.
+  /// Calls `body` with every key of a B+tree, in order, with its flags and the range of its value.
   private func walk(_ page: UInt64, _ body: ([UInt8], UInt16, Range<Int>) throws -> Void) throws {
     if page == .max { return }
     let start = try place(page)

@@ -1,6 +1,6 @@
 import KVCloneTestSupport
 
-/// XXH64, written down from its published definition.
+/// XXH64, implemented from its published definition.
 func secondXXH64(_ bytes: some Collection<UInt8>, seed: UInt64) -> UInt64 {
   let hash = bytes.withContiguousStorageIfAvailable { xxh64(UnsafeRawBufferPointer($0), seed) }
   return hash ?? Array(bytes).withUnsafeBytes { xxh64($0, seed) }
@@ -56,7 +56,7 @@ private func xxh64(_ bytes: UnsafeRawBufferPointer, _ seed: UInt64) -> UInt64 {
   return hash ^ hash &>> 32
 }
 
-/// XXH3 of 64 bits with a seed, written down from its published definition.
+/// XXH3 of 64 bits with a seed, implemented from its published definition.
 func secondXXH3(_ bytes: some Collection<UInt8>, seed: UInt64) -> UInt64 {
   let hash = bytes.withContiguousStorageIfAvailable { xxh3(UnsafeRawBufferPointer($0), seed) }
   return hash ?? Array(bytes).withUnsafeBytes { xxh3($0, seed) }

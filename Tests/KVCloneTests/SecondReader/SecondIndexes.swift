@@ -1,11 +1,11 @@
 import Foundation
 import KVCloneTestSupport
 
-/// A value as index keys have it.
+/// A value in the encoding of index keys.
 struct SecondIndexKey {
   private(set) var bytes: [UInt8]
   private let isFetchIndex: Bool
-  /// How many bytes a text has at most, escapes included.
+  /// The maximum number of bytes of a string, escapes included.
   private let limit: Int
 
   init(index: UInt16, values: Int, isFetchIndex: Bool = false) {
@@ -19,7 +19,7 @@ struct SecondIndexKey {
     bytes += descending ? column.map { ~$0 } : column
   }
 
-  /// A value that no key holds.
+  /// Appends a value that index keys do not contain.
   mutating func appendWithheld(descending: Bool) { bytes.append(descending ? 0xFD : 2) }
 
   mutating func append(object id: UInt64) { bytes += secondKey(id) }
@@ -81,8 +81,8 @@ struct SecondIndexKey {
 }
 
 extension SecondStore {
-  /// Holds the table `indexes` against what the records say: an entry for every object of an index's entity that has
-  /// all of its values, none of them transformable or a blob; in fetch indexes for every object.
+  /// Compares the table `indexes` with the records: an entry for every object of an index's entity that has all of its
+  /// values, none of them transformable or a blob; in fetch indexes for every object.
   func checkIndexes() throws {
     var expected = try fetchIndexKeys()
     for index in model.indexes {
@@ -137,7 +137,7 @@ extension SecondStore {
     return keys
   }
 
-  /// What an index has of a property; a to-one target is the integer that its id is.
+  /// Returns the indexed value of a property; a to-one target is indexed as its integer id.
   private func indexed(_ record: SecondRecord, _ property: UInt16) -> SecondValue? {
     if let target = record.toOne[property] { return .integer(Int64(bitPattern: target)) }
     switch record.values[property] {

@@ -1,11 +1,11 @@
 import Foundation
 import KVCloneTestSupport
 
-/// What the second reader has to know of an attribute.
+/// The parts of an attribute that the second reader uses.
 struct SecondAttribute {
   let name: String
   let isTransient: Bool
-  /// Whether nil has to be written down, because an absent value would be read as something else.
+  /// Whether nil is written explicitly, because a missing value would be read as the default.
   let hasDefault: Bool
   let elements: [SecondAttribute]
 
@@ -19,7 +19,7 @@ struct SecondAttribute {
   }
 }
 
-/// What the second reader has to know of a relationship; destination and inverse are names.
+/// The parts of a relationship that the second reader uses; destination and inverse are names.
 struct SecondRelationship {
   let name: String
   let destination: String
@@ -59,10 +59,10 @@ struct SecondIndex {
   let properties: [String]
 }
 
-/// An entity with all that it inherits.
+/// An entity with all inherited properties.
 struct SecondEntity {
   let name: String
-  /// The entity and those above it, root first.
+  /// The entity and its ancestors, root first.
   let lineage: [String]
   let rootCode: UInt16
   private(set) var attributes: [String: SecondAttribute] = [:]
@@ -70,7 +70,7 @@ struct SecondEntity {
   private(set) var relationships: [UInt16: SecondRelationship] = [:]
   /// Codes by name, or by path for the leaves of composite attributes.
   private(set) var codes: [String: UInt16] = [:]
-  /// Codes of the hidden lists of those who name an object, by relationship; none where it has an inverse.
+  /// Codes of the hidden lists of referring objects, by relationship; absent for relationships with an inverse.
   private(set) var referrers: [String: UInt16] = [:]
 
   fileprivate init(_ name: String, in document: SecondDocument) throws {
@@ -87,7 +87,7 @@ struct SecondEntity {
     self.lineage = lineage
     self.rootCode = rootCode
     for name in lineage {
-      // What an entity declares again replaces what it inherits, and keeps the code.
+      // A redeclared property replaces the inherited one, and keeps its code.
       codes.merge(document.propertyCodes[name] ?? [:]) { first, _ in first }
       referrers.merge(document.referrerCodes[name] ?? [:]) { first, _ in first }
       for json in document.entities[name]?["attributes"] as? [[String: Any]] ?? [] {
@@ -102,7 +102,7 @@ struct SecondEntity {
   }
 }
 
-/// A model's document, as it stands in `metadata`.
+/// A model's document in `metadata`.
 private struct SecondDocument {
   let model: [String: Any]
   let codes: [String: Any]
@@ -140,16 +140,16 @@ private struct SecondDocument {
   }
 }
 
-/// The current model, and the codes that its document gives to what it names.
+/// The current model, with the codes in its document.
 struct SecondModel {
   let name: String
-  /// `name`, where the document has none.
+  /// `name`, if the document has no version.
   let version: String
   /// Entities by code, abstract ones too.
   private(set) var entities: [UInt16: SecondEntity] = [:]
   private(set) var indexes: [SecondIndex] = []
   private(set) var fetchIndexes: [SecondFetchIndex] = []
-  /// The greatest codes that were ever given.
+  /// The largest codes ever assigned.
   private(set) var last: [String: UInt16] = [:]
 
   init(_ bytes: ArraySlice<UInt8>) throws {

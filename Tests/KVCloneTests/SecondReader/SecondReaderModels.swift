@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import KVCloneTestSupport
 
-/// What the tests of the second reader store.
+/// The models and values in the tests of the second reader.
 extension SecondReaderTests {
   static let listModel = ManagedObjectModel("Lists", version: "Lists 2") {
     EntityDescription("Base", abstract: true) {
@@ -72,7 +72,7 @@ extension SecondReaderTests {
     }
   }
 
-  /// One value an object; who has fewer than others is nil in the rest.
+  /// One value for each object; objects beyond the end of a list have nil.
   static let values: [String: [AttributeValue]] = [
     "i16": [-32_768, 32_767, 0, -1], "i32": [-2_147_483_648, 2_147_483_647, 0],
     "i64": [.integer(.min), .integer(.max), 0, -1], "boolean": [true, false],
@@ -103,7 +103,7 @@ extension SecondReaderTests {
     123_456_789, 0.5, -86_400.25, .infinity, -.infinity, .nan,
   ]
 
-  /// Around the lengths at which one of one, two and three values of a key is cut, with zeros at the border.
+  /// Strings around the lengths at which keys of one, two and three values are truncated, with zeros at the border.
   private static let texts: [String] =
     ["", "\0", "a", "a\0", "a\0b", "é", "e\u{301}", "\u{7F} \u{2028} \u{FEFF} 👩‍👩‍👧‍👦", "\" \\ \t \r \n \u{1}"]
     + [152, 153, 154, 231, 232, 233, 466, 467, 468, 1_024].flatMap { length in

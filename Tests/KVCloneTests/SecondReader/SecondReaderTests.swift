@@ -4,7 +4,7 @@ import KVCloneOperations
 import KVCloneTestSupport
 import Testing
 
-/// A model of each bundle, and a seed of its own; with `KVCLONE_SEEDS` that many versions of each.
+/// A model of each bundle, and a seed for it; with `KVCLONE_SEEDS`, that many versions of each.
 private let corpusModels: [(file: CloneCorpusTests.File, seed: UInt64)] = {
   let bundles = Dictionary(grouping: CloneCorpusTests.files, by: \.bundle).sorted { $0.key < $1.key }
   return bundles.enumerated().flatMap { index, bundle in
@@ -12,8 +12,9 @@ private let corpusModels: [(file: CloneCorpusTests.File, seed: UInt64)] = {
   }
 }()
 
-/// A reader that was written from `Format.md` and shares no code with this package (the other files of this folder import
-/// Foundation alone) finds in a file what the store finds in it, and that it is as `Format.md` says.
+/// A reader that was written from `Format.md` and shares no code with this package (the other files of this folder
+/// import Foundation alone) reads the same contents from a file as the store, and confirms the statements of
+/// `Format.md`.
 @Suite("Format.md is enough to write a second implementation from")
 struct SecondReaderTests {
   @Test(
@@ -30,7 +31,7 @@ struct SecondReaderTests {
       return !text.isEmpty
     }
     let ids = try model.entities.filter { !$0.isAbstract }.flatMap { try test.store.objects($0.name) }
-    // Rules of the model may forbid either; what was done is in the file all the same.
+    // Rules of the model may forbid either; successful changes are in the file anyway.
     for id in ids.prefix(3) { _ = try? test.store.clone([id], options: CloneOptions()) }
     for id in ids.suffix(2) { _ = try? test.store.delete([id]) }
     try agree(test, "seed \(seed)")
@@ -62,7 +63,7 @@ struct SecondReaderTests {
             if round % 2 == 0 {
               try tx.unlink(owner, relationship, [item])
             } else if try !tx.members(owner, relationship).contains(item) {
-              // All in one place now and then, so that chunks split and labels are halved.
+              // Sometimes always at one position, so that chunks and labels are split.
               let place = round % 3 == 0 ? members / 2 : random.below(members + 1)
               try tx.link(owner, relationship, [item], at: isOrdered ? place : nil)
             }
@@ -157,7 +158,7 @@ struct SecondReaderTests {
           value[index] ^= 1 << UInt8(index % 8)
           count += 1
         }
-        // The library is asked once a value: it opens the file each time.
+        // The library checks one value in each round, because it opens the file each time.
         var damaged = bytes
         damaged[entry.range.upperBound - 1] ^= 1
         #expect(throws: SecondError.self) { try SecondFile(damaged) }
@@ -180,7 +181,8 @@ struct SecondReaderTests {
     }
   }
 
-  /// Holds the second reader's text against the store's own, checks what `Format.md` states, and answers what it read.
+  /// Compares the second reader's text with the store's own, checks the statements of `Format.md`, and returns the
+  /// second reader's store.
   @discardableResult
   private func agree(
     _ test: TestStore, _ what: String, model: ManagedObjectModel? = nil,
@@ -190,7 +192,7 @@ struct SecondReaderTests {
     var bytes: [UInt8] = []
     _ = try test.store.dump { piece in piece.withUnsafeBytes { bytes.append(contentsOf: $0) } }
     let commit = try test.store.info().commit
-    // Not read beside an open store: closing the file would drop LMDB's locks.
+    // Not read beside an open store, because closing the file would release LMDB's locks.
     test.store.close()
     let second = try SecondStore(path: test.path)
     do {

@@ -1,7 +1,7 @@
 import Foundation
 import KVCloneTestSupport
 
-/// A decimal as the record has it: ± mantissa · 10^exponent, or NaN.
+/// A decimal in the encoding of records: ± mantissa · 10^exponent, or NaN.
 struct SecondDecimal: Equatable {
   var mantissa: UInt128
   var exponent: Int8
@@ -9,7 +9,7 @@ struct SecondDecimal: Equatable {
   var isNaN: Bool
 }
 
-/// A blob that a field names instead of holding its bytes.
+/// A reference to a blob in a field.
 struct SecondBlobName: Equatable {
   let serial: UInt64
   let bytes: UInt64
@@ -54,7 +54,7 @@ struct SecondLayout {
   let entity: UInt16
   let fields: [(property: UInt16, kind: UInt8)]
 
-  /// Groups of kinds, in the order in which their fields stand in a record, and their slots' bytes.
+  /// Groups of kinds, in the order of their fields in a record, with the bytes of their slots.
   static let groups: [(kinds: Set<UInt8>, bytes: Int)] = [
     ([9], 16), ([4, 6, 7], 8), ([10], 8), ([11], 8), ([8], 20), ([3, 5], 4), ([12, 13, 14, 15], 4), ([2], 2), ([1], 1),
   ]
@@ -86,7 +86,7 @@ struct SecondLayout {
   }
 }
 
-/// An object as its record has it, by property code.
+/// An object decoded from its record, by property code.
 struct SecondRecord {
   let id: UInt64
   let commit: UInt64

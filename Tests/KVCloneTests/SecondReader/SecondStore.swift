@@ -1,7 +1,7 @@
 import Foundation
 import KVCloneTestSupport
 
-/// A store's contents, decoded by what `Format.md` says and by nothing else.
+/// A store's contents, decoded only by the rules of `Format.md`.
 struct SecondStore {
   let file: SecondFile
   let uuid: [UInt8]
@@ -62,7 +62,7 @@ struct SecondStore {
     links = try SecondLinks(file.entries("links"))
   }
 
-  /// The members of a to-many relationship, in the list's order.
+  /// Returns the members of a to-many relationship, in the list's order.
   func members(_ record: SecondRecord, _ property: UInt16) throws -> [UInt64] {
     guard let head = record.heads[property] else { return [] }
     if let ids = record.inline[property] { return ids }

@@ -7,12 +7,12 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Who reads a store, and what that costs.
+/// The readers of a store, and the pages that they retain.
 @Suite("Active readers") struct PinnedReaderListTests {
   @Test func listsThisProcesssReaders() throws {
     let (test, ids) = try TestStore.pinned()
     let store = test.store
-    // A pooled reader that is idle is none.
+    // A pooled reader that is idle does not count.
     _ = try store.info()
     #expect(try store.activeReaders().isEmpty)
     let named = try store.pinnedSnapshot(owner: "report")
@@ -34,7 +34,7 @@ import Testing
     withExtendedLifetime(unnamed) {}
   }
 
-  /// Beyond the pooled places, too.
+  /// More readers than pooled slots.
   @Test func listsManyReads() throws {
     let (test, _) = try TestStore.pinned()
     func nested(_ depth: Int) throws -> [ActiveReader] {
@@ -46,7 +46,7 @@ import Testing
     #expect(try test.store.activeReaders().isEmpty)
   }
 
-  /// What is said to be retained is what can be used when the reader ends, and not before.
+  /// Retained pages become reusable when the reader ends, and not before.
   @Test(arguments: PropertySeeds.seeds) func retainedBytesAreWhatEndingGives(_ seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let (test, ids) = try TestStore.pinned(8)
@@ -62,18 +62,18 @@ import Testing
       let retained = try #require(reader.retainedBytes)
       let environment = try #require(store.engine.files?.environment)
       let info = try environment.info()
-      // By the library itself: what it can use is what it need not add to the file.
+      // The library can reuse the pages that it need not add to the file.
       let free = UInt64(try environment.freePageCount()) * 4096
       let lastFreed = try #require(store.engine.space).lastFreedByteCount()
       #expect(retained <= free - lastFreed, "seed \(seed), round \(round)")
       snapshot.close()
       #expect(try store.activeReaders().isEmpty)
-      // Less than that, with what a commit needs besides: the file stays as it is.
+      // Less than that, minus the needs of a commit: the file does not grow.
       let large = Int(retained >> 10) - 200
       if large > 0 {
         var left = large
         while left > 0 {
-          // Values that need no pages in a row, and so little that most of a commit is the pages above them.
+          // Values that need no consecutive pages, and so small that most of a commit is branch pages.
           try store.write { tx in
             for _ in 0..<8 { try tx.insert("Account", ["data": .binary(Data(count: 1000))]) }
           }
@@ -116,7 +116,7 @@ import Testing
     peer.kill()
     let dead = try #require(try store.activeReaders().first)
     #expect(dead.isStale && dead.owner.isEmpty && dead.lag == 5)
-    // The place of its snapshot, and the idle one of its opening.
+    // The slot of its snapshot, and the idle one of its opening.
     #expect(try store.clearStaleReaders() == 2)
     #expect(try store.clearStaleReaders() == 0)
     #expect(try store.activeReaders().isEmpty)
@@ -149,7 +149,7 @@ import Testing
     let test = try TestStore(pinnedModel, options: options)
     try test.reopen(options: options)
     var pinned: [PinnedSnapshot] = []
-    // The places that were used in turn so far stay pooled.
+    // The slots that were used before stay pooled.
     while let next = try? test.store.pinnedSnapshot(owner: "greedy") { pinned.append(next) }
     expectError(.readersFull) { _ = try test.store.pinnedSnapshot() }
     #expect(pinned.count == 3)

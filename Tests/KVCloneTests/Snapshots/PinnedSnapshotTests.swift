@@ -14,7 +14,7 @@ let pinnedModel = ManagedObjectModel("Pinned") {
 }
 
 extension TestStore {
-  /// A store with so many accounts of the balance 100 each.
+  /// Creates a store with `count` accounts, each with a balance of 100.
   static func pinned(_ count: Int = 1, options: StoreOptions = StoreOptions()) throws -> (TestStore, [ObjectID]) {
     let test = try TestStore(pinnedModel, options: options)
     let ids = try test.store.write { tx in
@@ -25,7 +25,8 @@ extension TestStore {
     return (test, ids)
   }
 
-  /// Waits until no place in the reader table is in use, without asking the store, which would end what is over by itself.
+  /// Waits until no slot in the reader table is in use, without a call to the store, which would close expired
+  /// snapshots itself.
   func waitForNoReader() throws {
     let environment = try #require(store.engine.files?.environment)
     for _ in 0..<6000 {
@@ -36,7 +37,7 @@ extension TestStore {
   }
 }
 
-/// Snapshots that live from read to read.
+/// Snapshots that stay open across reads.
 @Suite("Pinned snapshots") struct PinnedSnapshotTests {
   static func balance(_ snapshot: PinnedSnapshot, _ id: ObjectID) throws -> AttributeValue? {
     try snapshot.read { tx in try tx.value(id, "balance") }
@@ -84,7 +85,7 @@ extension TestStore {
         count += 1
         return true
       }
-      // Writing meanwhile changes nothing in it.
+      // Concurrent writes do not change it.
       try test.store.set(ids[0], "balance", .integer(1))
       let outside = try outer.value(ids[0], "balance")
       #expect(outside == .integer(100))
@@ -128,7 +129,7 @@ extension TestStore {
     let expiring = try store.pinnedSnapshot(maximumAge: .milliseconds(300))
     try expiring.read { tx in
       while !expiring.isExpired { usleep(1000) }
-      // The timer rings, too.
+      // The timer fires, too.
       usleep(20_000)
       for id in ids { try store.set(id, "balance", .integer(7)) }
       for id in ids {
@@ -148,7 +149,7 @@ extension TestStore {
     expectError(.closed) { try last.read { _ in } }
     expectError(.closed) { _ = try store.pinnedSnapshot() }
     expectError(.closed) { _ = try store.activeReaders() }
-    // The file was let go of: it can be opened again.
+    // The file was released and can be reopened.
     try test.reopen()
     try checked(test.store)
   }
@@ -165,7 +166,7 @@ extension TestStore {
     #expect(error?.message.contains("“forgotten”") == true && error?.message.contains("50 ms") == true)
     #expect(error?.kindName == "snapshotExpired")
     snapshot.close()
-    // One after the other: the timer is made, let go, and made again.
+    // Successively: the timer is created, cancelled, and created again.
     for age in [1, 30, 0, 2] {
       let next = try store.pinnedSnapshot(maximumAge: .milliseconds(age))
       try test.waitForNoReader()
@@ -180,7 +181,7 @@ extension TestStore {
     let snapshot = try test.store.pinnedSnapshot(maximumAge: .seconds(1_000_000))
     try test.waitForNoReader()
     expectError(.snapshotExpired) { try snapshot.read { _ in } }
-    // Without any, and with more than a clock can count.
+    // Without a maximum age, and with one beyond the range of the clock.
     options.pinnedSnapshotMaximumAge = nil
     try test.reopen(options: options)
     let unlimited = try test.store.pinnedSnapshot()
@@ -200,7 +201,7 @@ extension TestStore {
     #expect(error?.message.contains("“first”") == true)
     pinned.removeFirst()
     pinned.append(try store.pinnedSnapshot(maximumAge: .milliseconds(1)))
-    // What is over makes room, whoever holds it.
+    // An expired snapshot frees its slot, even if it is still referenced.
     while !pinned[2].isExpired { usleep(1000) }
     let another = try store.pinnedSnapshot()
     let found3 = try another.read { tx in try tx.count(entity: "Account") }
@@ -220,7 +221,7 @@ extension TestStore {
     #expect(weakStore == nil)
     let value = try snapshot?.read { tx in try tx.value(try #require(id), "balance") }
     #expect(value == .integer(5))
-    // Its end closes the file: it can be opened then, by its name.
+    // Its end closes the file, which can then be reopened by its name.
     for _ in 0..<6000 {
       if let again = try? ObjectStore.open(at: root + "/store") { return again.close() }
       usleep(10_000)

@@ -8,11 +8,11 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Threads that write, pin, read, close, let expire and list, all at once.
+/// Concurrent threads that write, pin, read, close, expire and list.
 @Suite("Pinned snapshots under load") struct PinnedStressTests {
   private static let count = 40
 
-  /// The sum of all balances is always the same.
+  /// Moves an amount between accounts; the sum of all balances is constant.
   private static func transfer(_ store: ObjectStore, _ ids: [ObjectID], _ random: inout SeededGenerator) throws {
     let (from, to) = (ids[random.below(count)], ids[random.below(count)])
     let amount = Int64(random.below(50))
@@ -30,7 +30,7 @@ import Testing
     return sum
   }
 
-  /// What may end a read here, and in no other way than before it begins.
+  /// Returns whether an error may end a read here, which is only allowed before it begins.
   private static func isExpected(_ error: any Error) -> Bool {
     guard let error = error as? StoreError else { return false }
     return [.closed, .snapshotExpired, .tooManySnapshots].contains(error.kind)
@@ -89,12 +89,12 @@ import Testing
       }
       run(7) { _ in
         let readers = try store.activeReaders()
-        // Whatever is open, its age and place are known.
+        // For every open reader, the age and the slot are known.
         let unknown = readers.filter { !$0.isThisProcess || $0.age == nil || $0.isStale }
         #expect(unknown.isEmpty, "seed \(seed), round \(round): \(unknown)")
       }
       usleep(1_500_000)
-      // The second time, the store is closed under all of them.
+      // In the second round, the store is closed while all threads run.
       if round == 1 { store.close() }
       isOver.store(true, ordering: .relaxed)
       group.wait()

@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneQuery
 
-/// Fetch indexes that the store gains and loses while it has snapshots.
+/// Fetch indexes that are added and removed while the store has snapshots.
 @Suite("Snapshots and fetch indexes")
 struct SnapshotIndexTests {
   private static func model(_ indexes: FetchIndexDescription...) -> ManagedObjectModel {
@@ -22,7 +22,7 @@ struct SnapshotIndexTests {
   private static let byName = model(fetchIndex("name"))
   private static let byBoth = model(fetchIndex("name"), fetchIndex("size"))
 
-  /// Asks with indexes and without, and for what the answer comes from.
+  /// Runs the request with and without indexes, and checks its plan.
   private func expect(
     _ snapshot: Snapshot, _ format: String, _ wanted: [ObjectID], looksUp: Bool,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -45,7 +45,7 @@ struct SnapshotIndexTests {
       }
     }
     try test.store.createSnapshot(named: "old")
-    // The index over sizes comes with entries of objects that the snapshot shows, by their values of now.
+    // The index over sizes is added with entries of objects that the snapshot shows, by their current values.
     try test.store.set(ids[0], "size", .integer(2))
     try test.reopen(model: Self.byBoth)
     try checked(test.store)
@@ -66,7 +66,7 @@ struct SnapshotIndexTests {
       try expect(young, "code == 4", [ids[4]], looksUp: true)
     }
     try expectBoth(byName: true, bySize: true)
-    // Nobody keeps entries in step of an index that is gone, and when it comes back it is another one.
+    // The entries of a removed index are not maintained, and adding it again creates another index.
     try test.reopen(model: Self.model(fetchIndex("size")))
     try expectBoth(byName: false, bySize: true)
     try test.store.set(ids[6], "name", "gone")

@@ -7,9 +7,9 @@ import Testing
 @testable import KVCloneOperations
 @testable import KVCloneQuery
 
-/// Random operations on a store whose snapshots come and go, each held against a full copy of the plain dictionaries.
+/// Random operations on a store with changing snapshots, each compared with a full copy of the plain dictionaries.
 ///
-/// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` repeats a failure, or looks for rarer ones.
+/// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` repeats a failure, or searches for rarer ones.
 @Suite("Snapshots compared with full copies")
 struct SnapshotPropertyTests {
   static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 500
@@ -24,7 +24,7 @@ struct SnapshotPropertyTests {
     } catch {
       Issue.record("\(error), \(run.place)")
     }
-    // In a long run this is what it was about.
+    // A summary of a long run.
     if ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] != nil { print(run.summary) }
   }
 }

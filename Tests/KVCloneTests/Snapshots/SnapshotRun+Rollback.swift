@@ -4,11 +4,11 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// What leads from one state to another: differences, rollbacks, and clones from snapshots.
+/// Transitions between states: differences, rollbacks, and clones from snapshots.
 extension SnapshotRun {
   // MARK: Differences
 
-  /// Between two snapshots, in whatever order, or a snapshot and now.
+  /// Compares two snapshots in any order, or a snapshot and the current state.
   func compareDifferences() throws {
     guard let first = operations.pick(live), let other = operations.pick(live) else { return }
     let second = chance(in: 2) ? other : nil
@@ -29,7 +29,7 @@ extension SnapshotRun {
 
   // MARK: Rollbacks
 
-  /// The whole store: what a plan says is what happens, and everything is as it was then.
+  /// Rolls back the whole store: the result agrees with the plan, and the state is that of the snapshot.
   func rollBackStore() throws {
     guard let copy = operations.pick(live) else { return }
     let snapshot = try test.store.snapshot(named: copy.name)
@@ -50,20 +50,20 @@ extension SnapshotRun {
       rollbacks += 1
       try noteRollback(result, before, sparing: copy.name)
     } catch is ValidationError {
-      // It was made in the middle of a transaction, which has mended it before it ended.
+      // The snapshot was created within a transaction, which resolved the conflict before its end.
       #expect(copy.isFromWithin && !copy.oracle.isUnique, "\(place)")
       refused += 1
     }
     if options.tracksHistory == true, let told = try test.store.history(after: token).first {
       #expect(told.operation == "rollback")
       #expect(Int(told.insertedCount) == counts[1] && Int(told.deletedCount) == counts[2], "the history, \(place)")
-      // Whose long lists were cut into pieces otherwise is told, too.
+      // The history also contains objects with long lists that have other chunk boundaries.
       #expect(Int(told.updatedCount) >= counts[0], "the history, \(place)")
     }
     try compareStore()
   }
 
-  /// Some objects, and what belongs to them.
+  /// Rolls back some objects, and the objects that depend on them.
   func rollBackObjects() throws {
     guard let copy = operations.pick(live) else { return }
     let all = copy.oracle.objects.keys.sorted()
@@ -102,7 +102,7 @@ extension SnapshotRun {
 
   // MARK: Clones
 
-  /// A clone from a snapshot, whose rules are tested elsewhere.
+  /// Clones from a snapshot; other tests cover the rules.
   func cloneSnapshot() throws {
     guard let (copy, id, options) = pickClone(live) else { return }
     let snapshot = try test.store.snapshot(named: copy.name)
@@ -116,7 +116,7 @@ extension SnapshotRun {
     try believe()
   }
 
-  /// The same within a transaction that has changed this and that.
+  /// Clones from a snapshot within a transaction that has made other changes.
   func cloneSnapshot(_ tx: inout WriteTransaction) throws {
     let names = Set(live.map(\.name))
     guard let (copy, id, options) = pickClone(standing.filter { names.contains($0.name) }) else { return }

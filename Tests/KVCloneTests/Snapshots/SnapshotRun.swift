@@ -5,47 +5,47 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// What a random transaction is given up by.
+/// The error that rolls back a random transaction.
 struct SnapshotRunRefusal: Error {}
 
 /// One run of ``SnapshotPropertyTests``.
 final class SnapshotRun {
-  /// A snapshot as it has to be for as long as it lives.
+  /// The expected contents of a snapshot during its lifetime.
   struct Copy {
     let name: String
     let oracle: StoreOracle
-    /// Made by a transaction that had changed something before, or did so afterwards.
+    /// Whether a transaction created it together with other changes.
     let isFromWithin: Bool
     var isHeld = false
-    /// Its time is over.
+    /// Whether its expiry has passed.
     var isExpired = false
     var isAutomatic = false
   }
 
-  /// How many snapshots there are to be, one after the other, each for some steps.
+  /// The target numbers of snapshots, one after the other, each for some steps.
   private static let targets = [60, 25, 4, 0, 60, 50, 1, 12]
   private static let stepsPerTarget = 60
   private static let mostAtOnce = 64
-  /// Automatic ones that are kept.
+  /// The number of automatic snapshots that are kept.
   private static let automaticCount = 5
 
   let operations: RandomOperations
   let test: TestStore
   var options = StoreOptions()
   var model: RandomModel
-  /// Oldest first.
+  /// The existing snapshots, oldest first.
   var live: [Copy] = []
-  /// Every id that was ever committed.
+  /// Every committed id.
   var known: [ObjectID] = []
-  /// Names of snapshots that transactions made which were given up.
+  /// Names of snapshots that were created by rolled-back transactions.
   private var never: [String] = []
-  /// Those that were there when the transaction began.
+  /// The snapshots that existed when the transaction began.
   private(set) var standing: [Copy] = []
   private var steps = 0
   private var names = 0
   var (reopenings, compared, mostAlive, deleted, aborted, clones) = (0, 0, 0, 0, 0, 0)
   var (differences, rollbacks, objectRollbacks, refused, clonesOfSnapshots, expired) = (0, 0, 0, 0, 0, 0)
-  /// A pinned snapshot, and what it has to show.
+  /// A pinned snapshot, and its expected contents.
   private var pinned: (snapshot: PinnedSnapshot, oracle: StoreOracle)?
 
   init(seed: UInt64) throws {
@@ -74,7 +74,7 @@ final class SnapshotRun {
 
   // MARK: Steps
 
-  /// Enough objects for lists of several chunks.
+  /// Inserts enough objects for lists of several chunks.
   func begin() throws {
     try test.store.write { tx in
       for _ in 0..<300 { operations.oracle.insert(try tx.insert("Tag"), "Tag", [:]) }
@@ -101,11 +101,11 @@ final class SnapshotRun {
     if steps % (Self.stepsPerTarget * 10) == 0 { try compareSome(.max) }
   }
 
-  /// Everything, and then without any snapshot.
+  /// Compares everything, then deletes all snapshots and compares again.
   func end() throws {
     try compareSome(.max)
     try compareStore()
-    // Phase one has them all.
+    // The first phase creates all of them.
     if operations.count >= 500 { #expect(mostAlive >= 50, "\(place)") }
     try test.reopen(options: options)
     try compareSome(5)
@@ -151,7 +151,7 @@ final class SnapshotRun {
     }
   }
 
-  /// A snapshot of what could not be committed, between two changes.
+  /// Creates a snapshot of a state that could not be committed, between two changes.
   private func makeInConflict(_ tx: inout WriteTransaction) throws {
     let ids = operations.oracle.ids("Named")
     guard let one = operations.pick(ids), let other = operations.pick(ids), one != other else { return }
@@ -168,7 +168,7 @@ final class SnapshotRun {
     operations.oracle.set(other, "code", old)
   }
 
-  /// Gives an object the code that another one had, which will want it back.
+  /// Sets an object's code to the former code of another object, so that a rollback conflicts.
   private func takeCode(_ tx: inout WriteTransaction) throws {
     guard let copy = operations.pick(live), let old = operations.pick(copy.oracle.ids("Named")),
       let code = copy.oracle.objects[old]?.values["code"], let id = operations.pick(operations.oracle.ids("Named")),
@@ -178,7 +178,7 @@ final class SnapshotRun {
     operations.oracle.set(id, "code", code)
   }
 
-  /// What a clone copies and links is tested elsewhere; here it counts that snapshots do not see it.
+  /// Clones an object; other tests cover the contents of clones. Here, snapshots must not show the clones.
   private func clone(_ tx: inout WriteTransaction) throws {
     guard operations.oracle.objects.count < 2 * operations.capacity,
       let id = operations.pick(operations.oracle.objects.keys.sorted())
@@ -198,11 +198,11 @@ final class SnapshotRun {
     operations.fresh.formUnion(Set(operations.oracle.objects.keys).subtracting(before))
   }
 
-  // MARK: Snapshots come and go
+  // MARK: Creating and deleting snapshots
 
   private func nextName() -> String {
     names += 1
-    // Names in no order, and some used again.
+    // Names in no particular order, some of them reused.
     return chance(in: 10) ? "again-\(names)" : "\(names * 7919 % 1000)-\(names)"
   }
 
@@ -231,7 +231,7 @@ final class SnapshotRun {
     live.append(Copy(name: name, oracle: operations.oracle, isFromWithin: false, isExpired: isExpired))
   }
 
-  /// One that the store has made, and those that go for it.
+  /// Records an automatic snapshot, and the deletion of those that it replaces.
   func noteAutomatic(_ info: SnapshotInfo, _ oracle: StoreOracle, sparing kept: String? = nil) {
     #expect(info.isAutomatic && info.objectCount == oracle.objects.count, "\(place)")
     live.append(Copy(name: info.name, oracle: oracle, isFromWithin: false, isAutomatic: true))
@@ -256,7 +256,7 @@ final class SnapshotRun {
     live[place].isHeld.toggle()
   }
 
-  /// The oldest, the youngest, one between, or several.
+  /// Deletes the oldest, the newest, one in between, or several.
   private func drop() throws {
     guard !live.isEmpty else { return }
     let count = live.count
@@ -288,7 +288,7 @@ final class SnapshotRun {
     try compareStore()
   }
 
-  /// Half of the times with other fetch indexes than before.
+  /// Reopens the store, half of the time with other fetch indexes.
   private func reopen() throws {
     reopenings += 1
     pinned = nil
@@ -315,7 +315,7 @@ final class SnapshotRun {
     if live.isEmpty { try test.store.expectNoPreviousStates() }
   }
 
-  /// What was pinned some steps ago is as it was, whatever was written and deleted since.
+  /// Checks that an earlier pinned snapshot is unchanged after writes and deletions.
   private func comparePinned() throws {
     if let (snapshot, oracle) = pinned {
       do {

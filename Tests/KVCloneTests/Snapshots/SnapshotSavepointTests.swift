@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneQuery
 
-/// Snapshots and savepoints: what was saved for a snapshot, and what must not be.
+/// Snapshots and savepoints: preimages that are stored for a snapshot, and those that must not be.
 @Suite("Snapshots and savepoints")
 struct SnapshotSavepointTests {
   private struct Refusal: Error {}
@@ -50,7 +50,7 @@ struct SnapshotSavepointTests {
     } catch is Refusal {}
   }
 
-  /// Changes something of everything.
+  /// Changes every kind of data.
   private func change(_ tx: inout WriteTransaction, _ label: String) throws {
     try tx.setAttributes(
       book, ["title": .string(label), "number": 7, "cover": .binary(Data(repeating: 2, count: 9000))])
@@ -85,7 +85,7 @@ struct SnapshotSavepointTests {
       try tx.set(pages[3], "text", "around")
     }
     #expect(try text("old") == before && text() != before)
-    // The same keys, now for good: what the rolled-back savepoint had saved must be saved again.
+    // The same keys, now committed: preimages that the rolled-back savepoint stored must be stored again.
     try store.write { tx in try change(&tx, "kept") }
     #expect(try text("old") == before)
     #expect(try store.value(book, "title") == "kept")
@@ -158,7 +158,7 @@ struct SnapshotSavepointTests {
     expectError(.snapshotNotFound) { _ = try store.snapshot(named: "lost") }
     try store.write { tx in
       try rollingBack(&tx) { tx in try tx.createSnapshot(named: "lost") }
-      // Nothing is saved for it in the same transaction, nor later.
+      // No preimage is stored for it, in the same transaction or later.
       try change(&tx, "kept")
     }
     #expect(try store.snapshots().isEmpty)
@@ -168,7 +168,7 @@ struct SnapshotSavepointTests {
     try checked(store)
     try test.reopen(options: .tracking())
     #expect(try store.snapshots().isEmpty)
-    // Its name is free.
+    // Its name is available.
     try store.createSnapshot(named: "lost")
     let before = try text()
     try store.write { tx in try tx.set(book, "title", "after") }

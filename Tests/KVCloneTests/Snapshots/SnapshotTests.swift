@@ -6,10 +6,10 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneQuery
 
-/// Named snapshots, and the traps of saving previous states: each test is one.
+/// Named snapshots, with a test for each pitfall of storing preimages.
 @Suite("Snapshots")
 struct SnapshotTests {
-  /// The store as text, whatever transaction it is read by.
+  /// Returns the store as text, in any kind of transaction.
   static func text(_ tx: borrowing ReadTransaction) throws -> [String] {
     var lines: [String] = []
     for entity in ["Book", "Page", "Tag"] {
@@ -91,7 +91,7 @@ struct SnapshotTests {
     }
     let before = try test.store.read { tx in try Self.text(tx) }
     let snapshot = try test.store.createSnapshot(named: "one")
-    // Old objects between the members, and new ones behind.
+    // Existing objects between the members, and new ones after them.
     for batch in 0..<3 {
       try test.store.write { tx in
         try tx.link(tag, "books", books.enumerated().filter { $0.offset % 6 == 2 * batch + 1 }.map(\.element))
@@ -219,7 +219,7 @@ struct SnapshotTests {
     let made = (0..<100).map { (name: "\($0)", created: Double($0) * 6 * hour) }
     let policy = SnapshotRetention(last: 2, hourly: 3, daily: 4, weekly: 3)
     let kept = Set(made.map(\.name)).subtracting(policy.superfluous(made))
-    // The 100th six hours of 2001 end a day; weeks begin on Monday, as that year did.
+    // The 100th six-hour period of 2001 ends a day; weeks begin on Monday, as that year did.
     #expect(kept == ["99", "98", "97", "95", "91", "87", "83", "55"])
   }
 }

@@ -6,12 +6,12 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// What a hostile look at snapshots, differences and rollbacks has found, or has not.
+/// Findings and negative results of a review of snapshots, differences and rollbacks.
 @Suite("Snapshots of wrong states")
 struct SnapshotWrongStateTests {
   private struct Refusal: Error {}
 
-  /// A book with pages, and other books.
+  /// Creates a book with pages, and other books.
   private func filled(
     pages pageCount: Int, others: Int = 0, options: StoreOptions = StoreOptions()
   ) throws -> (test: TestStore, book: ObjectID, pages: [ObjectID]) {
@@ -35,16 +35,16 @@ struct SnapshotWrongStateTests {
   @Test("a member that moves from the end of one chunk of a list to the beginning of another is reported")
   func movesBetweenPieces() throws {
     let (test, book, pages) = try filled(pages: 400)
-    // So that there is room in the pieces.
+    // To leave room in the chunks.
     try test.store.unlink(book, "pages", pages.enumerated().filter { $0.offset % 3 == 0 }.map(\.element))
     func members() throws -> [ObjectID] { try test.store.read { tx in try tx.members(book, "pages") } }
     var isWrong: [String] = []
     for round in 0..<40 {
-      // The pieces' ends, as they are by now.
+      // The current ends of the chunks.
       let ends = try test.store.pieceLengths(book, "pages").reduce(into: [0]) { $0.append(($0.last ?? 0) + $1) }
       #expect(ends.count > 4)
       let (early, late) = (ends[1], ends[2 + round % 2])
-      // From either side of an end to either side of another one, there or back.
+      // From either side of one chunk boundary to either side of another one, in both directions.
       let (near, far) = (early - 1 + round / 2 % 2, late - 1 + round / 4 % 2)
       let (source, target) = round / 8 % 2 == 0 ? (near, far) : (far, near)
       let snapshot = try test.store.createSnapshot(named: "before")
@@ -200,7 +200,7 @@ struct SnapshotWrongStateTests {
     let young = try test.store.createSnapshot(named: "young")
     try test.store.set(book, "title", "two")
     try test.store.delete([book])
-    // Only the snapshot had the large value, and now the clone has.
+    // Only the snapshot had the blob, and now the clone has it.
     let clone = try #require(try test.store.clone([book], from: young).roots.first)
     try checked(test.store)
     let saved = try young.retainedBytes()
@@ -278,7 +278,7 @@ struct SnapshotWrongStateTests {
       try tx.delete(Array(pages[2000..<2100]))
     }
     let plan = try test.store.planRollback(to: snapshot, objects: [book])
-    // The book, and all pages that are left and were moved elsewhere or nowhere.
+    // The book, and all remaining pages, which were moved elsewhere or unlinked.
     #expect(plan.updatedCount == 1 + 1900 && plan.recreatedCount == 100 && plan.deletedCount == 0)
     let result = try test.store.rollback(to: snapshot, objects: [book])
     #expect(result.updatedCount == plan.updatedCount && result.recreatedCount == 100)
@@ -287,7 +287,7 @@ struct SnapshotWrongStateTests {
     try checked(test.store)
   }
 
-  // MARK: Others
+  // MARK: Other processes
 
   @Test("a process that has the store open saves for a snapshot that another one makes")
   func otherProcess() throws {
@@ -307,14 +307,14 @@ struct SnapshotWrongStateTests {
       }
       return titles
     }
-    // The first one, made here, and changed there; then made there, and changed here.
+    // The first snapshot is created here and changed there; then one is created there and changed here.
     try test.store.createSnapshot(named: "here")
     try tell("set \(name) title two")
     try tell("create there")
     try test.store.set(book, "title", "three")
     #expect(try titles() == ["here": "one", "there": "two"])
     try checked(test.store)
-    // The last one goes there, and nothing is saved here any more.
+    // The last one is deleted there, and no preimage is stored here any more.
     try test.store.deleteSnapshot(named: "here")
     try tell("delete there")
     try test.store.set(book, "title", "four")
@@ -345,7 +345,7 @@ struct SnapshotWrongStateTests {
     #expect(try test.store.snapshots().map(\.name) == ["kept"])
     try test.store.set(book, "title", "three")
     #expect(try kept.read { tx in try SnapshotTests.text(tx) } == before)
-    // The same, and it happens: the name is another snapshot's now.
+    // The same, committed: the name belongs to another snapshot now.
     try test.store.write { tx in
       try SnapshotManager.change(in: &tx) { (snapshots) throws(StoreError) in try snapshots.delete(["kept"]) }
       try tx.set(book, "title", "four")
@@ -397,7 +397,7 @@ struct SnapshotWrongStateTests {
 }
 
 extension ObjectStore {
-  /// The lengths of the pieces of a long list.
+  /// Returns the lengths of the chunks of a long list.
   fileprivate func pieceLengths(_ id: ObjectID, _ name: String) throws -> [Int] {
     let session = try readSession()
     guard let relationship = try session.entity(of: id).relationships.first(where: { $0.name == name }) else {

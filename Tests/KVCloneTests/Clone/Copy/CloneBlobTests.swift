@@ -18,7 +18,7 @@ private let model = ManagedObjectModel("Blobs") {
   }
 }
 
-/// What a clone, its dry run and its limits make of large values.
+/// The treatment of blobs by clones, dry runs and limits.
 @Suite("Clones of blobs")
 struct CloneBlobTests {
   let test: TestStore
@@ -38,7 +38,7 @@ struct CloneBlobTests {
     try store.set(part, "cover", .binary(Data(repeating: 3, count: 70_000)))
     var options = CloneOptions()
     options.blobs = blobs
-    // The item's data, and once more as what the part's cover follows.
+    // The item's data, and a second time as the value that the part's cover follows.
     options.maxBytes = blobs == .copy ? 6_600 : 600
     let plan = try store.planClone([item], options: options)
     #expect(plan.errors.isEmpty)

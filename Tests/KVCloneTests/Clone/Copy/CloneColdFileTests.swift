@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import Testing
 
-/// A clone whose store is not in the page cache reads its records, and not the images that lie between them.
+/// A clone of a store outside the page cache reads the records, but not the images between them.
 @Suite struct CloneColdFileTests {
   private static let model = ManagedObjectModel("Album") {
     EntityDescription("Album") {
@@ -21,13 +21,13 @@ import Testing
     let photos = 400
     try Self.make(folder, photos: photos)
     let file = try ColdFile(folder + "/data.mdb")
-    // On a file system in memory, or one that keeps what it has.
+    // Impossible on file systems in memory, and on those that keep their cache.
     guard try file.drop() else { return }
     let store = try ObjectStore.open(at: folder)
     let result = try store.clone([try store.read { try $0.objectID(named: "Album/1") }])
     store.close()
     #expect(result.objectCount == photos + 1)
-    // Records, the pages that lead to them, and those that the clone wrote.
+    // Records, the pages that lead to them, and the pages that the clone wrote.
     let resident = try file.residentByteCount()
     #expect(resident < file.byteCount / 10, "\(resident) of \(file.byteCount) bytes are in the page cache")
   }
@@ -46,7 +46,7 @@ import Testing
   }
 }
 
-/// A file of which the test knows what the page cache has.
+/// A file with a known state in the page cache.
 private final class ColdFile {
   private let descriptor: Int32
 
@@ -62,7 +62,7 @@ private final class ColdFile {
     return fstat(descriptor, &facts) == 0 ? Int(facts.st_size) : 0
   }
 
-  /// Drops the file from the page cache; false where that is not possible.
+  /// Drops the file from the page cache; returns false if that is not possible.
   func drop() throws -> Bool {
     fsync(descriptor)
     posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)

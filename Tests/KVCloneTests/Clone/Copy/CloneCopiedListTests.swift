@@ -7,7 +7,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// What a review found in clones of lists.
+/// Review findings about clones of lists.
 @Suite struct CloneCopiedListTests {
   private static let follow = ManagedObjectModel("Follow") {
     EntityDescription("Parent") {

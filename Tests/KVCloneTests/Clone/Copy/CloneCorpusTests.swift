@@ -4,13 +4,13 @@ import KVCloneOperations
 import KVCloneTestSupport
 import Testing
 
-/// Every model of the corpus: a generated graph goes in and out of a store unchanged, and what the store clones is what
-/// the reference cloner makes of the dump before.
+/// Every model of the corpus: a generated graph is loaded and dumped unchanged, and the store's clones equal those of
+/// the reference cloner for the dump before.
 ///
 /// `KVCLONE_SEEDS` is the number of seeds, 1 by default; a failure prints its seed.
 @Suite("Clones of every model of the corpus", .enabled(if: Corpus.root != nil, Comment(rawValue: Corpus.missing)))
 struct CloneCorpusTests {
-  /// One version of one model's file.
+  /// One version in one model's file.
   struct File: Sendable, CustomTestStringConvertible {
     let bundle: String
     let version: String
@@ -21,14 +21,14 @@ struct CloneCorpusTests {
 
   static let files = Corpus.allContents().map { File(bundle: $0.bundle, version: $0.version) }
   static let seeds = ProcessInfo.processInfo.environment["KVCLONE_SEEDS"].flatMap(UInt64.init) ?? 1
-  /// Clones per store.
+  /// The number of clones per store.
   static let rounds = 1
 
   @Test("dump, load, dump, and clones as the reference makes them", arguments: files)
   func everyModel(file: File) throws {
     let model = try ManagedObjectModel.load(contentsOf: file.bundle, version: file.version).model
     for seed in 1...Self.seeds {
-      // One seed in four makes larger graphs; lists of every length have tests of their own.
+      // One seed in four creates larger graphs; other tests cover lists of every length.
       try run(model, seed: seed, size: seed % 4 == 0 ? 10 : 4)
     }
   }
@@ -38,7 +38,7 @@ struct CloneCorpusTests {
     let made = GraphGenerator.generate(fixture.view, seed: seed, size: size)
     #expect(made.problems.isEmpty, "seed \(seed)")
     try loadTwice(made, fixture, seed: seed)
-    // Of the model too, so that one seed does not ask the same of every model.
+    // Combined with the model's hash, so that one seed gives different values for each model.
     let salt = model.modelHash.bytes.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     var random = SeededGenerator(seed: seed ^ salt)
     for round in 0..<Self.rounds {
@@ -46,7 +46,7 @@ struct CloneCorpusTests {
     }
   }
 
-  /// Text in, text out, and once more: equal up to ids.
+  /// Loads and dumps the text twice: both results are equal up to ids.
   private func loadTwice(_ made: GeneratedGraph, _ fixture: CloneStore, seed: UInt64) throws {
     let ids = try fixture.load(made.ndjson(model: fixture.view))
     let first = try fixture.graph()
@@ -60,7 +60,7 @@ struct CloneCorpusTests {
     try second.expectClean()
   }
 
-  /// Random roots and options: the store and the reference agree, on the result or on refusing.
+  /// Random roots and options: the store and the reference agree on the result or on the rejection.
   private func cloneOnce(_ fixture: CloneStore, _ random: inout SeededGenerator, _ place: String) throws {
     let (before, commit) = (try fixture.graph(), try fixture.commit)
     let roots = randomRoots(before, &random)
@@ -91,7 +91,7 @@ struct CloneCorpusTests {
     try fixture.expectClean()
   }
 
-  /// The store refuses for one of the reasons that the reference has.
+  /// Expects that the store rejects the clone for one of the reference's reasons.
   private func expectRefusal(
     _ fixture: CloneStore, _ ids: [ObjectID], _ options: CloneOptions, _ expected: ReferenceCloneFailure, _ what: String
   ) {
@@ -100,10 +100,10 @@ struct CloneCorpusTests {
       Issue.record("\(what): the store clones, the reference does not: \(expected.errors.prefix(3))")
     } catch let error as CloneError {
       let isKnown = expected.errors.contains { one in
-        // An unknown name has no property in one and a qualified one in the other.
+        // For an unknown name, one error has no property and the other a qualified one.
         if one.kind != error.kind.rawValue { return false }
         if one.kind == "unknownRelationship" || one.kind == "limitExceeded" { return true }
-        // A conflict is named by the object's entity or by the one that declares the constraint.
+        // A conflict names the object's entity or the entity that declares the constraint.
         let isEntity =
           one.entity == error.entity || one.kind == "uniquenessConflict" && one.object?.entity == error.entity
         return isEntity && one.property == error.property
@@ -116,7 +116,7 @@ struct CloneCorpusTests {
     }
   }
 
-  /// What a hook says of an edge (R30): anything, but always the same; nil for what the rules say.
+  /// The hook's rule for an edge (R30): deterministic for a seed, or nil for the model's rule.
   private static func answer(_ seed: Int, _ texts: String...) -> ReferenceCloneOptions.EdgeRule? {
     var hash = UInt64(seed) &+ 0xCBF2_9CE4_8422_2325
     for byte in texts.joined(separator: " ").utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -133,7 +133,7 @@ struct CloneCorpusTests {
     return roots
   }
 
-  /// The same wishes for both, from what the model can reach from the roots; now and then one that it cannot.
+  /// Returns the same options for both cloners, mostly with names that the model reaches from the roots.
   private func randomOptions(
     _ roots: [Label], _ view: ModelView, _ random: inout SeededGenerator
   ) -> (CloneOptions, ReferenceCloneOptions) {
@@ -199,7 +199,7 @@ struct CloneCorpusTests {
 }
 
 extension CloneOptions {
-  /// What a failure has to show.
+  /// A description of the options for failures.
   fileprivate var summary: String {
     "excluded \(excludedRelationshipNames)\(passingExclusionList ? " on every level" : ""), rules \(rules), "
       + "\(willClone == nil ? "" : "hook, ")\(references), \(blobs), at most \(maxObjects ?? -1) objects, depth \(maxDepth ?? -1)"
@@ -207,7 +207,7 @@ extension CloneOptions {
 }
 
 extension CloneStore {
-  /// Loads a text, and answers the store's label of each of its ids.
+  /// Loads a text, and returns the store's label for each of its ids.
   fileprivate func load(_ text: String) throws -> [Label: Label] {
     var options = LoadOptions()
     options.idLimit = .max

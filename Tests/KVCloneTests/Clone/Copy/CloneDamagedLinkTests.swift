@@ -9,7 +9,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// What a review found in clones, and what it tried without finding anything: damaged files, random graphs.
+/// Findings and negative results of a review of clones: corrupted files, random graphs.
 @Suite struct CloneDamagedLinkTests {
   private static let tree = ManagedObjectModel("Tree") {
     EntityDescription("Node") {
@@ -142,7 +142,7 @@ import Testing
     ]
   }()
 
-  /// What the hook says of an edge: any answer, but one that would take a to-one inverse away.
+  /// The hook's rule for an edge: any rule except one that would take over a to-one inverse.
   private static func answer(_ seed: Int, _ parent: ObjectID, _ name: String, _ target: ObjectID)
     -> CloneRule
   {

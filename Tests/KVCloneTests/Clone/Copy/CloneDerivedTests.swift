@@ -6,12 +6,14 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneQuery
 
-/// Derived attributes of clones before the commit has computed them: those who follow them (R17), constraints (R24), bytes (R36).
+/// Derived attributes of clones before the commit computes them: attributes that follow them (R17), constraints (R24),
+/// bytes (R36).
 @Suite("Clones and derived attributes")
 struct CloneDerivedTests {
   // MARK: R17
 
-  /// The model of derived attributes, where every object follows all that its parent derives, and derives of that again.
+  /// The model of derived attributes, in which every object follows all derived attributes of its parent, and derives
+  /// others from the followed ones.
   private static let following: ManagedObjectModel = {
     let model = DerivedModel.model
     var followers: [AttributeDescription] = []
@@ -40,7 +42,7 @@ struct CloneDerivedTests {
     "\(attribute.name)Of\(attribute.type.rawValue.filter { $0 != " " })"
   }
 
-  /// What the tests below draw from their seeds.
+  /// The random choices of the tests below.
   private struct Draw {
     var random: SeededGenerator
 
@@ -63,7 +65,7 @@ struct CloneDerivedTests {
         let tags = try (0..<3).map { index in try tx.insert("Tag", ["weight": .integer(Int64(index * 7))]) }
         for number in 0..<5 {
           let album = try tx.insert("Album", ["title": text()], relationships: ["library": [pick(libraries)]])
-          // One at least, of all: there is to be something to pick.
+          // At least one of each, so that there is something to choose.
           for _ in 0..<max(random.below(6), number == 0 ? 1 : 0) {
             let size = AttributeValue.integer(Int64(random.below(50_000)))
             let photo = try tx.insert(
@@ -85,7 +87,7 @@ struct CloneDerivedTests {
       }
     }
 
-    /// Changes some of what derived attributes are made of.
+    /// Changes some of the sources of derived attributes.
     mutating func change(_ tx: inout WriteTransaction) throws {
       let albums = try tx.fetchIDs(FetchRequest("Album"))
       for photo in try tx.fetchIDs(FetchRequest("Photo")) where random.chance(in: 3) {
@@ -144,7 +146,7 @@ struct CloneDerivedTests {
           try tx.settle()
           let root = draw.pick(try tx.fetchIDs(FetchRequest(entity)))
           let options = draw.options()
-          // What is changed once more no longer has what it followed.
+          // After further changes, clones may differ from the values that they followed.
           pairs = []
           guard let last = try Self.pairs(root, options, tx.session) else { continue }
           let plan = try CloneOrigin.transaction.survey([root], options, nil, tx.session)
@@ -160,7 +162,7 @@ struct CloneDerivedTests {
 
   private typealias Pair = (child: ObjectID, parent: ObjectID)
 
-  /// The clones that there will be, each with the clone that it follows; nil where the clone is refused.
+  /// Returns the clones with the clone that each follows, or nil if the clone is rejected.
   private static func pairs(_ root: ObjectID, _ options: CloneOptions, _ session: borrowing Session) throws -> [Pair]? {
     let context: CloneContext
     do {
@@ -184,7 +186,7 @@ struct CloneDerivedTests {
     return pairs
   }
 
-  /// Holds every followed value against the value that the parent's clone has.
+  /// Compares every followed value with the value of the parent's clone.
   private func expectFollowed(_ pairs: [Pair], _ store: ObjectStore, _ place: Comment) throws {
     try store.read { tx in
       for (child, parent) in pairs {
@@ -215,7 +217,7 @@ struct CloneDerivedTests {
     let fixture = try CloneStore(Self.chain)
     let count = 5000
     let nodes = try fixture.store.write { tx in
-      // Parents come last, so that every value is asked for before the one that it is made of.
+      // Parents come last, so that every value is needed before the one that it depends on.
       var nodes: [ObjectID] = []
       for index in 0..<count {
         nodes.append(
@@ -377,7 +379,7 @@ struct CloneDerivedTests {
 }
 
 extension CloneStore {
-  /// Bytes of all records and index entries, keys included.
+  /// Returns the bytes of all records and index entries, keys included.
   fileprivate func storedBytes() throws -> UInt64 {
     let session = try store.readSession()
     var count: UInt64 = 0

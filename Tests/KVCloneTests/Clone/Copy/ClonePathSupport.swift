@@ -6,7 +6,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// Stores with the same contents, in each of which clones take another path.
+/// Stores with the same contents, in each of which clones use another code path.
 final class ClonePaths {
   let stores: [ContractStore]
   private let smallLimits: [Int]
@@ -16,10 +16,10 @@ final class ClonePaths {
     stores = try smallLimits.map { _ in try ContractStore(model) }
   }
 
-  /// Does the same in every store, and holds what came of it against what came of it in the first: the answer or the
-  /// error, the objects, the lists, the large values, provenance, history.
+  /// Runs `body` in every store, and compares the results with those of the first store: the return value or the error,
+  /// the objects, the lists, the blobs, provenance, history.
   ///
-  /// - Returns: 1 where it succeeded, else 0.
+  /// - Returns: 1 if it succeeded, else 0.
   func compare(
     _ place: Comment, _ body: (ObjectStore, _ smallLimit: Int) throws -> CloneResult,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -59,16 +59,16 @@ final class ClonePaths {
     "error \(type(of: error)): \((error as? any KVCloneError)?.message ?? String(describing: error))"
   }
 
-  /// The objects' lines of a dump, cut at quotes: names and texts are pieces of their own.
+  /// Returns the objects' lines of a dump, split at quotes, so that names and strings are separate.
   fileprivate static func texts(_ store: ContractStore) throws -> [Substring] {
     try store.dump().split(separator: "\n").filter { !$0.hasPrefix(#"{"kvclone""#) }.joined(separator: "\n\"")
       .split(separator: "\"", omittingEmptySubsequences: false)
   }
 
-  /// Everything that a store holds, of what two stores can have in common.
+  /// The contents of a store, without values that differ between stores.
   struct State {
     let texts: [Substring]
-    /// The tables without values that are fresh: lists, large values, provenance, counters.
+    /// The tables without generated values: lists, blobs, provenance, counters.
     let tables: [String: [[UInt8]]]
     let history: [String]
     let commit: UInt64
@@ -97,8 +97,8 @@ final class ClonePaths {
       return entries
     }
 
-    /// What is not the same. Texts may differ where both are fresh, as rebuilt UUIDs and the operation's `now` are; then one
-    /// always stands for the other.
+    /// Returns the differences. Texts may differ if both are generated, like rebuilt UUIDs and the operation's `now`;
+    /// then the mapping between them must be consistent.
     func differences(from other: State, before: Set<Substring>) -> [String] {
       var found: [String] = []
       if commit != other.commit { found.append("commits \(commit) and \(other.commit)") }

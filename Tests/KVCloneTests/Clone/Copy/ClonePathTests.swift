@@ -6,7 +6,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// Small clones take a path of their own: what it makes is what the other one makes, byte for byte.
+/// Small clones use a separate code path. Its result must be identical to that of the other one, byte for byte.
 @Suite("Clone paths, by size")
 struct ClonePathTests {
   // MARK: Random graphs
@@ -37,7 +37,7 @@ struct ClonePathTests {
     }
   }
 
-  /// Clones a few times in stores with the same graph; how many clones succeeded.
+  /// Clones several times in stores with the same graph, and returns how many clones succeeded.
   private func compareRounds(_ model: ManagedObjectModel, seed: UInt64, size: Int) throws -> Int {
     var random = SeededGenerator(seed: seed)
     let paths = try ClonePaths(model, smallLimits: [0, CloneSet.smallLimit, 1 + random.below(3 * size)])
@@ -89,7 +89,7 @@ struct ClonePathTests {
     return options
   }
 
-  /// A hook whose answers depend on the edge and nothing else.
+  /// Returns a hook with rules that depend only on the edge.
   private static func answers(seed: UInt64)
     -> @Sendable (CloneEdge, borrowing CloneSource) throws
     -> CloneRule
@@ -100,9 +100,9 @@ struct ClonePathTests {
     }
   }
 
-  // MARK: The bound
+  // MARK: The limit
 
-  /// A root, a ring that its last objects close, hidden lists (links without an inverse), ordered and long lists, blobs.
+  /// A root, a ring closed by its last objects, hidden lists (links without an inverse), ordered and long lists, blobs.
   static let model = ManagedObjectModel("Paths") {
     EntityDescription("Root") {
       AttributeDescription("name", .string)
@@ -120,7 +120,7 @@ struct ClonePathTests {
     EntityDescription("Shelf") { RelationshipDescription("items", toMany: "Item", inverse: "shelf", ordered: true) }
   }
 
-  /// Roots with so many objects in all.
+  /// Inserts roots with the given total number of objects.
   private static func fill(_ tx: inout WriteTransaction, objects: Int, roots: Int) throws -> [ObjectID] {
     let tags = try (0..<20).map { _ in try tx.insert("Tag") }
     let shelves = try (0..<3).map { _ in try tx.insert("Shelf") }
@@ -215,7 +215,7 @@ struct ClonePathTests {
     let seen = ContractBox<[ObjectID]>([])
     let store = test.store
     var options = CloneOptions.contract { $0.smallLimit = smallLimit }
-    // The hook runs while the clone is planned, without the lock; the first time, somebody else tries to write.
+    // The hook runs during planning, without the lock; on its first call, another writer tries to write.
     options.willClone = { edge, _ in
       if seen.value.isEmpty {
         do {
@@ -245,7 +245,7 @@ struct ClonePathTests {
       #expect(try test.store.clone([source.doc], options: .contract(count: 2)).objectCount == 14)
       let excluding = CloneOptions.contract { $0.excludedRelationshipNames = ["pages"] }
       #expect(try test.store.clone([source.doc], options: excluding).objectCount == 1)
-      // The page's clone would be the document's else, and cloned with it.
+      // Otherwise the document would be cloned with the page.
       let alone = CloneOptions.contract { $0.excludedRelationshipNames = ["doc"] }
       #expect(try test.store.clone([source.pages[0]], options: alone).objectCount == 3)
       #expect(

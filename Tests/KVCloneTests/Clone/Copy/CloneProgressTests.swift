@@ -5,7 +5,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// How a clone is watched and stopped.
+/// Progress and cancellation of clones.
 @Suite("Clone progress and operations")
 struct CloneProgressTests {
   private static let model = ManagedObjectModel("Chain") {
@@ -48,7 +48,7 @@ struct CloneProgressTests {
     #expect(last?.phase == .commit && last?.completed == 5000)
     let result = try await operation.result
     #expect(try await operation.result.root == result.root && result.objectCount == 5000)
-    // It has ended: too late.
+    // The clone has ended, so cancellation has no effect.
     operation.cancel()
     #expect(try await operation.result.root == result.root)
     try fixture.expectClean()

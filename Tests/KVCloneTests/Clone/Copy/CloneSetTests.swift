@@ -4,7 +4,7 @@ import Testing
 
 @testable import KVClone
 
-/// The clone set in its two forms against a set of ids.
+/// Both forms of the clone set, compared with a set of ids.
 @Suite("The objects of a clone")
 struct CloneSetTests {
   @Test("random objects: few, many, and from one to the other", arguments: [0, 1, 50, 700, CloneSet.smallLimit])
@@ -16,7 +16,7 @@ struct CloneSetTests {
       var (members, visited): (Set<ObjectID>, Set<ObjectID>) = ([], [])
       while members.count < count {
         let root = UInt16(1 + random.below(4))
-        // Near each other, and far away.
+        // Mostly close ids, some distant ones.
         let serial = random.below(10) == 0 ? random.next() & 0x3FFF_FFFF : UInt64(random.below(2 * count))
         let id = ObjectID(rootCode: root, serial: serial)
         #expect(set.contains(id) == members.contains(id), "seed \(seed)")

@@ -100,7 +100,7 @@ enum CloneWays {
   }
 }
 
-/// Clones that are written in different ways and have to be the same.
+/// Clones by different code paths, which must have equal results.
 @Suite struct CloneWaysTests {
   private static let names = [
     "A.bs", "A.steps", "A.ts", "A.ots", "A.loose", "A.looseB", "B.a", "B.stepOf", "B.t", "B.ot", "B.kind", "B.friends",

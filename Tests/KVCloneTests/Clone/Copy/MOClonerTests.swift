@@ -3,7 +3,7 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// MOCloner's own eight test cases, on its own model, as a transaction of their own and inside a caller's.
+/// MOCloner's own eight test cases, on its own model, in a separate transaction and inside a caller's.
 @Suite("MOCloner's cases")
 struct MOClonerTests {
   /// The two ways to call it (R27).

@@ -5,7 +5,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneRecords
 
-/// The bitmap behind a clone set, against a plain set of numbers.
+/// The bitmap of a clone set, compared with a plain set of numbers.
 @Suite struct SerialSetTests {
   @Test("random inserts and removes agree with a plain set", arguments: 0..<8 as Range<UInt64>)
   func random(seed: UInt64) {
@@ -13,7 +13,7 @@ import Testing
     let set = SerialSet()
     var model: Set<UInt64> = []
     for _ in 0..<3000 {
-      // Mostly dense, sometimes blocks apart, now and then where no store ever counts to.
+      // Mostly dense, sometimes blocks apart, rarely beyond all serials of real stores.
       let serial: UInt64 =
         switch Int.random(in: 0..<20, using: &generator) {
         case 0: UInt64.random(in: 0..<(1 << 48), using: &generator)

@@ -5,10 +5,10 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// R29: a clone that is cancelled has written nothing, whenever that happens.
+/// R29: a cancelled clone has written nothing, regardless of when it was cancelled.
 @Suite("Clone contract: cancellation")
 struct CloneContractCancelTests {
-  /// Enough objects for every phase to be heard of.
+  /// Creates enough objects for every phase to report progress.
   private func filled() throws -> (ContractStore, ObjectID) {
     let test = try ContractStore(contractModel)
     let source = try ContractLibrary(test.store)
@@ -31,7 +31,7 @@ struct CloneContractCancelTests {
     let options = CloneOptions.contract(count: 5) {
       $0.progress = { progress in
         guard progress.phase == phase else { return }
-        // The operation may be running before it is known here.
+        // The clone may run before its task is assigned here.
         while operation.value == nil { Thread.sleep(forTimeInterval: 0.0001) }
         operation.value?.cancel()
         isCancelled.change { $0 = true }
@@ -48,7 +48,7 @@ struct CloneContractCancelTests {
     }
     operation.change { $0 = nil }
     try test.expectClean()
-    // The store goes on as if nothing had been.
+    // The store continues to work normally.
     #expect(try await test.store.clone([doc], options: .contract(count: 2)).objectCount == 2 * 107)
     try test.expectClean()
   }

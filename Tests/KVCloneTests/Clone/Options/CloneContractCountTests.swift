@@ -5,7 +5,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// `count: n`: many clones of one plan, each for itself.
+/// `count: n`: several independent clones of one plan.
 @Suite("Clone contract: copies")
 struct CloneContractCountTests {
   @Test(
@@ -94,7 +94,7 @@ struct CloneContractCountTests {
       #expect(try store.members(pages[1], "notes").count == 2)
     }
     try test.expectClean()
-    // The deleted source does not matter either.
+    // The deletion of the source has no effect, either.
     try store.delete([source.doc])
     #expect(try store.members(roots[2], "pages").count == 3)
     #expect(try store.data(roots[2], "cover") == Self.bytes(contractData(0)))
@@ -108,7 +108,7 @@ struct CloneContractCountTests {
     let test = try ContractStore(contractModel)
     let store = test.store
     let source = try ContractLibrary(store)
-    // The note is reached from page 0, the page from the document, and yet both are roots.
+    // The note is reached from page 0, and the page from the document, although both are roots.
     let given = [source.notes[0], source.doc, source.pages[0]]
     let result = try store.clone(given, options: .contract(count: count))
     #expect(result.objectCount == 7 * count && result.roots.count == 3 * count)

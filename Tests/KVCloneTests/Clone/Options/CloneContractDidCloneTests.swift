@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// R30: what happens after the stream, in the same transaction.
+/// R30: hooks after the stream, in the same transaction.
 @Suite("Clone contract: after the stream")
 struct CloneContractDidCloneTests {
   private struct Pair: Hashable { let source, clone: ObjectID }
@@ -181,7 +181,7 @@ struct CloneContractDidCloneTests {
         })
       #expect(try tx.count(entity: "Doc") == 3)
     }
-    // Four before: the stranger and three of the document's pages, each of which has two clones.
+    // Four before: the unrelated page and three of the document's pages, each of which has two clones.
     #expect(lists.value == [10])
     try test.expectClean()
   }

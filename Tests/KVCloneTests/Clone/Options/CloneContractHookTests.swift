@@ -5,14 +5,14 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// R30: what the caller's closures decide, see and change.
+/// R30: the decisions, observations and changes of the caller's closures.
 @Suite("Clone contract: hooks")
 struct CloneContractHookTests {
   private struct Refusal: Error, Equatable { var number = 0 }
 
   private typealias Decide = @Sendable (CloneEdge) -> CloneRule?
 
-  /// Options whose hook answers `decide`, or what the rules say; it notes every question.
+  /// Returns options with a hook that returns `decide` or else the model's rule, and records every edge.
   private func options(
     count: Int = 1, _ log: ContractBox<[CloneEdge]> = ContractBox([]), _ decide: @escaping Decide = { _ in nil }
   ) -> CloneOptions {
@@ -39,7 +39,7 @@ struct CloneContractHookTests {
     let log = ContractBox<[CloneEdge]>([])
     var options = options(count: count, log)
     options.excludedRelationshipNames = ["box"]
-    // Breadth first by hand, over links as they are in the store.
+    // The expected breadth-first order, computed from the links in the store.
     var wanted: [String] = []
     try test.store.read { tx in
       var found = [source.doc]
@@ -98,11 +98,11 @@ struct CloneContractHookTests {
     let test = try ContractStore(contractModel)
     let store = test.store
     let source = try ContractLibrary(store)
-    // The page would be taken from its document: its inverse is to-one (R13).
+    // The page would be taken from its document, because its inverse is to-one (R13).
     let error = try test.expectRefusal(
       .inverseTaken, [source.doc], options { [page = source.pages[0]] in $0.source == page ? .reference : nil })
     #expect(error?.object == "Page/\(source.pages[0].serial)", "\(String(describing: error))")
-    // When it is cloned by another path all the same, the link leads to the clone (R9).
+    // If the page is cloned by another path anyway, the link leads to the clone (R9).
     let both = options(count: 3) { [page = source.pages[0]] in $0.source == page ? .reference : nil }
     let result = try store.clone([source.doc, source.pages[0]], options: both)
     for copy in 0..<3 {

@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// R31: a key makes a call repeatable.
+/// R31: a key makes a call idempotent.
 @Suite("Clone contract: once, and not twice")
 struct CloneContractOnceTests {
   private struct GivenUp: Error {}
@@ -20,7 +20,7 @@ struct CloneContractOnceTests {
     }
   }
 
-  /// The second call's answer is the first one's.
+  /// Expects that the second call returns the result of the first one.
   private func expectRepeated(
     _ second: CloneResult, _ first: CloneResult, deleted: [ObjectID] = [],
     sourceLocation: SourceLocation = #_sourceLocation
@@ -44,7 +44,7 @@ struct CloneContractOnceTests {
     let options = keyed(count: count)
     let first = try test.store.clone([source.doc], options: options)
     #expect(!first.isRepeated && first.deletedRoots.isEmpty && first.roots.count == count)
-    // A thousand documents with their values are long as text.
+    // The dump of a thousand documents is too long, so their counts are compared.
     func state() throws -> String {
       try count > 3 ? "\(test.store.info().counts.sorted { $0.key < $1.key })" : test.dump()
     }
@@ -52,7 +52,7 @@ struct CloneContractOnceTests {
     expectRepeated(try test.store.clone([source.doc], options: options), first)
     try test.test.reopen()
     expectRepeated(try test.store.clone([source.doc], options: options), first)
-    // The source has changed, and is gone: the answer stays.
+    // The source is changed, then deleted: the result stays the same.
     #expect(try state() == after)
     try test.store.delete([source.notes[0]])
     expectRepeated(try test.store.clone([source.doc], options: options), first)
@@ -96,12 +96,12 @@ struct CloneContractOnceTests {
         }
       }
     }
-    // Another order of roots, too: the result lists them in their order.
+    // The order of the roots counts, too, because the result lists the clones in that order.
     let pair = keyed("pair")
     _ = try test.store.clone([source.doc, source.stranger], options: pair)
     let error = try test.expectNothingDone { _ = try test.store.clone([source.stranger, source.doc], options: pair) }
     #expect((error as? CloneError)?.kind == .idempotencyKeyReused)
-    // Closures are no arguments.
+    // Closures are not compared.
     let hooks = keyed {
       $0.willClone = { edge, _ in edge.rule }
       $0.didClone = { _, _, _ in throw GivenUp() }
@@ -121,7 +121,7 @@ struct CloneContractOnceTests {
     let first = try test.store.clone([source.doc], options: past)
     let second = try test.store.clone([source.doc], options: past)
     #expect(!second.isRepeated && second.roots != first.roots)
-    // Forgotten: it may mean something else now, and that is kept.
+    // After its expiry, the key may be used for another call, which is recorded.
     let future = keyed(count: 2) { $0.idempotencyExpiresAt = Date(timeIntervalSinceNow: 3600) }
     let third = try test.store.clone([source.doc], options: future)
     #expect(!third.isRepeated && third.roots.count == 2)
@@ -173,7 +173,7 @@ struct CloneContractOnceTests {
       return first
     }
     expectRepeated(try store.clone([source.doc], options: keyed()), first)
-    // Deleted in the same transaction in which it is asked again, which then is given up.
+    // Deleted in the same transaction that repeats the call, and which is then rolled back.
     try test.expectNothingDone {
       try store.write { tx in
         try tx.delete([first.root])
@@ -260,13 +260,13 @@ struct CloneContractOnceTests {
       #expect(found.sourceCommit == before && found.cloneCommit == after, "\(found), commits \(before) and \(after)")
     }
     for id in [source.doc] + source.pages + source.shelves { #expect(try provenance(id) == nil) }
-    // A clone of a clone has what its own call asked for.
+    // A clone of a clone has the provenance that its own call requested.
     let silent = try store.clone([result.root])
     #expect(try provenance(silent.root) == nil)
     let second = try store.clone([result.root], options: options)
     #expect(try provenance(second.root)?.source == result.root)
     try test.expectClean()
-    // It stays when the source goes, and goes with the clone.
+    // It stays when the source is deleted, and is deleted with the clone.
     try store.delete([source.doc])
     #expect(try provenance(result.root)?.source == source.doc)
     try test.test.reopen()

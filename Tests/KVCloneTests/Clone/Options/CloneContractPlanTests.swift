@@ -6,7 +6,8 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// R36, R29 and R1: what is planned is what happens, and what cannot happen is said, all of it, with nothing written.
+/// R36, R29 and R1: the clone does what the plan reports, and a clone that cannot succeed is rejected with all its
+/// errors and writes nothing.
 @Suite("Clone contract: plans and limits")
 struct CloneContractPlanTests {
   @Test(
@@ -57,7 +58,7 @@ struct CloneContractPlanTests {
       try test.load(GraphGenerator.generate(test.view, seed: seed &+ UInt64(step), size: size))
       for entity in ["Group", "Leaf", "Node", "Top"] {
         let root = try #require(try test.store.objects(entity).first)
-        // See below for links without an inverse.
+        // Links without an inverse are tested below.
         let options = CloneOptions.contract { $0.rules = entity == "Leaf" ? [:] : ["Node.free": .skip] }
         let plan = try test.store.planClone([root], options: options)
         let result = try test.store.clone([root], options: options)
@@ -78,7 +79,7 @@ struct CloneContractPlanTests {
     try test.expectClean()
   }
 
-  /// Everything that can be wrong, each thing in an entity of its own, all of them reached from one root.
+  /// Every possible error, each in a separate entity, all of them reached from one root.
   static let faulty = ManagedObjectModel("Faulty") {
     EntityDescription("Root") {
       RelationshipDescription("unique", toMany: "Unique", inverse: "root")
@@ -149,7 +150,7 @@ struct CloneContractPlanTests {
     let kinds = Set(errors.map(\.kind))
     let thrown = try test.expectNothingDone { _ = try store.clone([root], options: .contract(count: count)) }
     #expect((thrown as? CloneError).map { kinds.contains($0.kind) } == true, "\(String(describing: thrown))")
-    // One after the other is taken away, and the others stay.
+    // Each error is removed in turn, and the others remain.
     let names = ["unique", "blank", "lost", "bound", "full", "pair"]
     for number in names.indices {
       let options = CloneOptions.contract(count: count) { $0.excludedRelationshipNames = Array(names[...number]) }
@@ -191,7 +192,7 @@ struct CloneContractPlanTests {
       let bytes = try store.planClone([source.doc], options: options { _ in }).bytesWritten
       try test.expectRefusal(.limitExceeded, [source.doc], options { $0.maxBytes = bytes / 2 })
       #expect(try store.clone([source.doc], options: options { $0.maxBytes = bytes * 2 }).objectCount == 7 * count)
-      // Bytes that are shared are not written; copied ones are.
+      // Shared bytes are not written; copied ones are.
       try test.expectRefusal(
         .limitExceeded, [source.doc],
         options {

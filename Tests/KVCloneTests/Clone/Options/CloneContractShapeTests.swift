@@ -6,10 +6,11 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Wide, deep and entangled graphs: long lists must neither lose, double nor disorder anything (R2, R3, R12, R17, R26).
+/// Wide, deep and cyclic graphs: long lists must keep all members, without duplicates and in order (R2, R3, R12, R17,
+/// R26).
 @Suite("Clone contract: shapes")
 struct CloneContractShapeTests {
-  /// A value follows from the root down; `number` tells which object a clone came from.
+  /// A value follows from the root down; `number` identifies the source of a clone.
   static let model = ManagedObjectModel("Shapes") {
     EntityDescription("Top") {
       AttributeDescription("number", .integer64)
@@ -41,7 +42,7 @@ struct CloneContractShapeTests {
     }
   }
 
-  /// Below and above the lists that are kept inline (16), and one and two chunks (128).
+  /// Below and above the limits of inline lists (16), and of one and two chunks (128).
   static let sizes = [1, 0, 15, 16, 17, 31, 127, 128, 129, 130, 257, 300]
 
   private func number(_ value: Int) -> AttributeValue { .integer(Int64(value)) }
@@ -157,7 +158,7 @@ struct CloneContractShapeTests {
     let store = test.store
     var random = SeededGenerator(seed: seed)
     let (nodeCount, leafCount) = (300, 500)
-    // Relations as numbers: what a node leads to, list after list, and in what order the root leads to the nodes.
+    // Links as numbers: the targets of a node, list after list, and the order of the root's links to the nodes.
     let first = (0..<nodeCount).filter { _ in !random.chance(in: 3) }.shuffled(using: &random)
     let second = (0..<nodeCount).filter { _ in random.chance(in: 2) }
     var free: [[Int]] = []
@@ -174,11 +175,11 @@ struct CloneContractShapeTests {
       try tx.setMembers(top, "first", first.map { nodes[$0] })
       try tx.setMembers(top, "second", second.map { nodes[$0] })
       for (node, members) in zip(nodes, free) { try tx.setMembers(node, "free", members.map { leaves[$0] }) }
-      // A long way round to every node: it counts only for those that have no shorter one.
+      // A long path to every node, which counts only for nodes without a shorter one.
       for index in 1..<nodeCount { try tx.setToOne(nodes[index - 1], "next", nodes[index]) }
       return (top, nodes, leaves)
     }
-    // The rule, written down: breadth first.
+    // The expected order: breadth first.
     var parents: [Int: Int] = [:]
     var found: [Int] = []
     func find(_ node: Int, _ parent: Int) {
@@ -217,7 +218,7 @@ struct CloneContractShapeTests {
     try test.expectClean()
   }
 
-  /// `from` follows a value that is copied; `id` follows one that follows one … up to the root.
+  /// `from` follows a copied value; `id` follows a chain of followed values up to the root.
   static let chains = ManagedObjectModel("Chains") {
     EntityDescription("Link") {
       AttributeDescription("number", .integer64)
@@ -290,7 +291,7 @@ struct CloneContractShapeTests {
       #expect(made.problems.isEmpty, "\(place)")
       for (entity, count) in [("Group", 2), ("Leaf", 1), ("Node", 3), ("Top", 1)] {
         let root = try #require(try test.store.objects(entity).first)
-        // The reference compares lists by searching them: no copies where the graph is large.
+        // The reference searches lists linearly, so large graphs have no copies.
         try test.cloneAsReference(
           [root], .contract(count: size < 18 ? count : 1), "\(entity), \(place)")
         if size == 18 { break }

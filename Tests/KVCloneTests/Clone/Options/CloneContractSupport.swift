@@ -7,8 +7,8 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// `KVCLONE_SEEDS=7,8` repeats failures, and takes every model of the corpus; else each run has a seed of its own, and
-/// takes every fourth model, others in other runs.
+/// `KVCLONE_SEEDS=7,8` repeats failures, and uses every model of the corpus. By default each run has a random seed, and
+/// uses a different quarter of the models.
 enum CloneContractSeeds {
   static let given = (ProcessInfo.processInfo.environment["KVCLONE_SEEDS"] ?? "").split(separator: ",").compactMap {
     UInt64($0)
@@ -16,7 +16,7 @@ enum CloneContractSeeds {
   static let some: [UInt64] = given.isEmpty ? [.random(in: 0 ... .max)] : given
 }
 
-/// A store whose clones are held against the rules, and against the reference cloner.
+/// A store that compares its clones with the rules, and with the reference cloner.
 final class ContractStore {
   let test: TestStore
   let view: ModelView
@@ -41,7 +41,7 @@ final class ContractStore {
 
   func id(_ label: Label) throws -> ObjectID { try store.read { try $0.objectID(named: "\(label)") } }
 
-  /// - Returns: The ids that the graph's labels got.
+  /// - Returns: The ids of the graph's labels.
   @discardableResult
   func load(_ graph: GeneratedGraph) throws -> [String: String] {
     var rest = Array(try graph.ndjson(model: view).utf8)[...]
@@ -54,7 +54,7 @@ final class ContractStore {
     }.ids
   }
 
-  /// R1: `body` throws, and neither the objects nor the commit counter have changed.
+  /// R1: expects that `body` throws, and that neither the objects nor the commit number have changed.
   @discardableResult
   func expectNothingDone(
     _ place: String = "", sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void
@@ -78,8 +78,8 @@ final class ContractStore {
     #expect(damages.isEmpty, "\(damages.prefix(5).map(\.message)) \(place)", sourceLocation: sourceLocation)
   }
 
-  /// R1, R36: the plan reports `kind`, the clone throws one of the plan's errors, and nothing is written; inside a
-  /// caller's transaction the same, and what the caller did before is gone too.
+  /// R1, R36: expects that the plan reports `kind`, that the clone throws one of the plan's errors, and that nothing is
+  /// written. Inside a caller's transaction, the caller's earlier changes are rolled back as well.
   @discardableResult
   func expectRefusal(
     _ kind: CloneError.Kind, _ roots: [ObjectID], _ options: CloneOptions = CloneOptions(),
@@ -100,7 +100,7 @@ final class ContractStore {
       _ = try store.clone(roots, options: options)
     }
     #expect((thrown as? CloneError)?.kind == kind, "\(String(describing: thrown))", sourceLocation: sourceLocation)
-    // A clone that fails leaves the caller's transaction good for nothing, even when the caller looks away.
+    // A failed clone makes the caller's transaction abort-only, even if the caller ignores the error.
     try expectNothingDone("inside a transaction", sourceLocation: sourceLocation) {
       try store.write { tx in
         let entity = try tx.entityName(of: roots[0])
@@ -116,7 +116,7 @@ final class ContractStore {
     return found
   }
 
-  /// R36: what was planned is what happened.
+  /// R36: expects that the clone did what was planned.
   func expectEqual(
     _ plan: ClonePlan, _ result: CloneResult, _ place: String = "",
     sourceLocation: SourceLocation = #_sourceLocation
@@ -133,9 +133,9 @@ final class ContractStore {
     #expect(plan.bytesWritten == result.bytesWritten, "bytesWritten \(place)", sourceLocation: sourceLocation)
   }
 
-  /// Plans, clones, and compares with the reference cloner, which knows nothing of the store's.
+  /// Plans, clones, and compares with the independent reference cloner.
   ///
-  /// - Returns: What the clone did; nil where the rules refuse it, which then was checked too.
+  /// - Returns: The result, or nil if the rules reject the clone, which is then checked, too.
   @discardableResult
   func cloneAsReference(
     _ roots: [ObjectID], _ options: CloneOptions = CloneOptions(), _ place: String = "",
@@ -214,7 +214,7 @@ final class ContractStore {
 }
 
 extension CloneOptions {
-  /// Options with a few changes.
+  /// Returns options with changes.
   static func contract(count: Int = 1, _ change: (inout CloneOptions) -> Void = { _ in }) -> CloneOptions {
     var options = CloneOptions()
     options.count = count
@@ -223,12 +223,13 @@ extension CloneOptions {
   }
 }
 
-/// Bytes above the inline size that differ by `seed`.
+/// Returns bytes above the inline size that depend on `seed`.
 func contractData(_ seed: Int, count: Int = 2000) -> AttributeValue {
   .binary(Data(repeating: UInt8(truncatingIfNeeded: seed &+ 1), count: count))
 }
 
-/// A document owns pages, a page owns notes; shelves, tags and boxes are shared, the first two in an order of their own.
+/// A document owns pages, a page owns notes; shelves, tags and boxes are shared, the first two in an order of their
+/// own.
 let contractModel = ManagedObjectModel("Contract") {
   EntityDescription("Doc") {
     AttributeDescription("id", .uuid, userInfo: ["rebuild": "uuid"])
@@ -260,7 +261,7 @@ let contractModel = ManagedObjectModel("Contract") {
   EntityDescription("Box") { RelationshipDescription("docs", toMany: "Doc", inverse: "box") }
 }
 
-/// A document with three pages and three notes, and what it shares with another one.
+/// A document with three pages and three notes, and objects that it shares with another document.
 struct ContractLibrary {
   let doc: ObjectID
   let pages: [ObjectID]
@@ -286,7 +287,7 @@ struct ContractLibrary {
     }
     self.pages = pages
     try tx.set(pages[1], "image", try tx.value(doc, "cover"))
-    // Not the order of their ids.
+    // In another order than that of the ids.
     try tx.setMembers(doc, "pages", [pages[2], pages[0], pages[1]])
     var notes: [ObjectID] = []
     for (number, page) in [pages[0], pages[0], pages[2]].enumerated() {

@@ -5,10 +5,10 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// Relationships that are their own inverses, inheritance, composites; states that change under a plan.
+/// Self-inverse relationships, inheritance, composites; states that change after the plan.
 @Suite("Clone contract: tangles and haste")
 struct CloneContractTangleTests {
-  /// One-to-one, one-to-many and many-to-many within one entity, some of them their own inverses.
+  /// One-to-one, one-to-many and many-to-many within one entity, some of them self-inverse.
   static let model = ManagedObjectModel("Tangle") {
     EntityDescription("Being", abstract: true) {
       AttributeDescription("id", .uuid, userInfo: ["rebuild": "uuid"])
@@ -134,9 +134,9 @@ struct CloneContractTangleTests {
     #expect(error is any KVCloneError, "\(String(describing: error))")
   }
 
-  // MARK: Others who commit
+  // MARK: Concurrent commits
 
-  /// Runs `change` once, when the plan is made and the write lock is not yet taken.
+  /// Runs `change` once, between the plan and the acquisition of the write lock.
   private func overtaken(
     _ options: CloneOptions = CloneOptions(), by change: @escaping @Sendable () throws -> Void
   ) -> (CloneOptions, ContractBox<Int>) {

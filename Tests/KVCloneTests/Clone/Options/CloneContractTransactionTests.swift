@@ -5,7 +5,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// Clones of what is not committed yet, and hooks that use the store.
+/// Clones of uncommitted objects, and hooks that use the store.
 @Suite("Clone contract: inside transactions")
 struct CloneContractTransactionTests {
   private struct GivenUp: Error {}
@@ -28,7 +28,7 @@ struct CloneContractTransactionTests {
     let (source, result) = try store.write { tx in
       let source = try ContractLibrary(&tx)
       let result = try tx.clone([source.doc], options: options)
-      // A clone of a clone, and the first source gone, all at once.
+      // A clone of a clone, and the deletion of the first source, in one transaction.
       let second = try tx.clone([result.root])
       #expect(second.objectCount == 7)
       try tx.delete([source.doc])

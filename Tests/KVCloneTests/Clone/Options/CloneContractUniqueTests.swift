@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// R24 and R25 where several copies meet.
+/// R24 and R25 for several copies.
 @Suite("Clone contract: what copies share")
 struct CloneContractUniqueTests {
   private func model(_ key: AttributeDescription, unique: [[String]] = [["key"]]) -> ManagedObjectModel {
@@ -38,7 +38,7 @@ struct CloneContractUniqueTests {
       #expect(error?.property?.contains(property) == true, place, sourceLocation: sourceLocation)
       #expect(error?.message.contains(property) == true, place, sourceLocation: sourceLocation)
     }
-    // As the rules see it too.
+    // Compared with the reference cloner, too.
     if count > 3 { return }
     try test.cloneAsReference([root], .contract(count: count), sourceLocation: sourceLocation)
   }
@@ -82,7 +82,7 @@ struct CloneContractUniqueTests {
     let test = try ContractStore(model(AttributeDescription("key", .uuid, userInfo: fresh)))
     let top = try test.store.insert("Top", ["id": .uuid(UUID())])
     let item = try test.store.insert("Item", ["key": .uuid(UUID())], relationships: ["top": [top]])
-    // Every copy has a parent of its own.
+    // Every copy has a separate parent.
     for count in [1, 3, 1000] { #expect(try test.store.clone([top], options: .contract(count: count)).objectCount > 0) }
     try test.expectClean()
     let twin = try test.store.insert("Item", ["key": .uuid(UUID())], relationships: ["top": [top]])
@@ -134,7 +134,7 @@ struct CloneContractUniqueTests {
     let rest = all.filter { !gone.contains($0) }
     let bytes = try #require(try store.data(doc, "cover"))
     #expect(.binary(bytes) == contractData(1))
-    // Given up first, then for good.
+    // Rolled back first, then committed.
     struct GivenUp: Error {}
     #expect(throws: GivenUp.self) {
       try store.write { tx in
@@ -175,7 +175,7 @@ struct CloneContractUniqueTests {
     #expect(try store.data(roots[999], "cover") == bytes && store.data(roots[0], "cover") != bytes)
     try test.expectClean()
     try store.delete([roots[999], roots[0]])
-    // The page of copy 1 has it still.
+    // The page of copy 1 still has it.
     let page = try store.members(roots[1], "pages")[2]
     #expect(try store.data(page, "image") == bytes && store.blobCount() == 1)
     try store.delete([roots[1]])

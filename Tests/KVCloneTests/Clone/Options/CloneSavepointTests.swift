@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
-/// Clones in savepoints: one that failed or was rolled back leaves no trace, and does not spoil its transaction.
+/// Clones in savepoints: a failed or rolled-back one leaves no trace, and its transaction stays usable.
 @Suite("Clones in savepoints")
 struct CloneSavepointTests {
   private struct Refusal: Error {}
@@ -82,7 +82,7 @@ struct CloneSavepointTests {
       #expect(origin?.source == source.doc)
     }
     #expect(try store.blobCount() == blobCount)
-    // The references of the blobs are right: the bytes go with the last one.
+    // The reference counts of the blobs are correct: the last reference deletes the bytes.
     try store.delete(try store.objects("Doc"))
     #expect(try store.blobCount() == 0)
     try test.expectClean()
@@ -126,7 +126,7 @@ struct CloneSavepointTests {
           _ = try? tx.clone([source.doc], options: .with { $0.maxObjects = 2 })
         }
       }
-      // The next one works.
+      // The next clone succeeds.
       let clone = try tx.savepoint { tx in try tx.clone(source.doc) }
       try tx.set(clone, "title", "clone")
       return id

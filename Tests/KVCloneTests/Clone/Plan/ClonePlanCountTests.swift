@@ -6,7 +6,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// What a review found in plans of clones.
+/// Review findings about plans of clones.
 @Suite struct ClonePlanCountTests {
   private static let lists = ManagedObjectModel("Lists") {
     EntityDescription("Owner") {

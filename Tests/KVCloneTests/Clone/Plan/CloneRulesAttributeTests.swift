@@ -3,10 +3,10 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// Rules R15 to R23: what values the clones have.
+/// Rules R15 to R23: the values of clones.
 @Suite("Clone rules: attributes")
 struct CloneRulesAttributeTests {
-  /// One entity with these attributes and a `child` of the same kind, owned.
+  /// Returns a model of one entity with these attributes and an owned `child` of the same entity.
   private func model(_ attributes: [AttributeDescription]) -> ManagedObjectModel {
     ManagedObjectModel("Attributes") {
       EntityDescription("Thing") {
@@ -17,7 +17,7 @@ struct CloneRulesAttributeTests {
     }
   }
 
-  /// Clones one object with this one attribute, and answers the clone's value.
+  /// Clones one object with this one attribute, and returns the clone's value.
   private func cloned(_ attribute: AttributeDescription, _ value: AttributeValue?) throws -> AttributeValue? {
     let fixture = try CloneStore(model([attribute]))
     let thing = try fixture.insert("Thing", [attribute.name: value])
@@ -80,7 +80,7 @@ struct CloneRulesAttributeTests {
     #expect(dates[0] == dates[2] && dates[1] == dates[3] && !dates.contains(nil))
     guard case .date(let now)? = dates[0] else { return }
     #expect(now >= start.addingTimeInterval(-1) && now <= Date().addingTimeInterval(1))
-    // A value that is nil is rebuilt as well: the rule asks for a fresh value, not for a changed one.
+    // A nil value is rebuilt as well, because the rule requires a new value, not a changed one.
     let ids = try all.flatMap { [try fixture.value($0, "id"), try fixture.value($0, "id2")] }
     #expect(Set(ids).count == 8 && !ids.contains(nil))
   }
@@ -120,7 +120,7 @@ struct CloneRulesAttributeTests {
         RelationshipDescription("child", toOne: "Child", inverse: "parent")
       }
       EntityDescription("Child") {
-        // Follows `id` under its own name, so that grandchildren follow the child's.
+        // Follows `id` under its own name, so that grandchildren follow the child's value.
         AttributeDescription("id", type, optional: optional, userInfo: rules)
         RelationshipDescription("parent", toOne: "Parent", inverse: "child")
         RelationshipDescription("next", toOne: "Child", inverse: "previous")
@@ -165,7 +165,8 @@ struct CloneRulesAttributeTests {
     #expect(try fixture.value(try #require(try fixture.toOne(clone, "child")), "parentName") == nil)
   }
 
-  /// The clone of a root Child, or of the child of something without `id`; both lack a parent to follow.
+  /// Returns the values of the clones of a root Child, and of a child of an object without `id`; both lack a parent to
+  /// follow.
   private func withoutParent(_ userInfo: [String: String], _ value: AttributeValue) throws -> [AttributeValue?] {
     let fixture = try CloneStore(chain(userInfo))
     let child = try fixture.insert("Child", ["id": value])
@@ -195,11 +196,11 @@ struct CloneRulesAttributeTests {
   func r18_blankRequired() throws {
     let fixture = try CloneStore(chain(["withoutParent": "blank"], optional: false))
     let child = try fixture.insert("Child", ["id": .uuid(UUID())])
-    // The rule names no kind of error: the blanked value is as good as excluded, and the parent is unavailable.
+    // The rule does not define the kind of the error: blanked values count as excluded, and the parent is unavailable.
     let error = #expect(throws: CloneError.self) { try fixture.store.clone([child]) }
     #expect(error.map { [.excludedAttributeIsRequired, .parentUnavailable].contains($0.kind) } == true)
     #expect(error?.property == "id" && error?.entity == "Child")
-    // With a parent there is nothing to blank.
+    // With a parent nothing is blanked.
     try fixture.clone([fixture.insert("Parent", ["id": .uuid(UUID())], ["child": [child]])])
   }
 
@@ -210,7 +211,7 @@ struct CloneRulesAttributeTests {
     try fixture.expectRefusal(.parentUnavailable, [child], entity: "Child", property: "id", object: child)
     let lonely = try fixture.insert("Lonely", [:], ["child": [child]])
     try fixture.expectRefusal(.parentUnavailable, [lonely], entity: "Child", property: "id", object: child)
-    // Never an error where the parent is there.
+    // No error if the parent exists.
     try fixture.clone([fixture.insert("Parent", [:], ["child": [child]])])
   }
 
@@ -311,7 +312,7 @@ struct CloneRulesAttributeTests {
     let fixture = try CloneStore(model([AttributeDescription("c", .composite, elements: elements)]))
     let thing = try fixture.insert("Thing", ["c": ["a": "x", "b": "y"]])
     try fixture.expectRefusal(.excludedAttributeIsRequired, [thing], entity: "Thing", property: "c.a")
-    // Without the composite there is no leaf, and without its rule the whole composite may be left out.
+    // A nil composite has no leaves, and a composite without its rule may be omitted as a whole.
     try fixture.clone([fixture.insert("Thing")])
     let whole = AttributeDescription(
       "c", .composite, elements: [AttributeDescription("a", .string, optional: false)], userInfo: ["exclude": ""])

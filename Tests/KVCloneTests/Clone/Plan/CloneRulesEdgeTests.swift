@@ -3,7 +3,7 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// Rules R9 to R14: where the clones' links lead, and what that does to objects outside.
+/// Rules R9 to R14: the targets of the clones' links, and their effects on outside objects.
 @Suite("Clone rules: links")
 struct CloneRulesEdgeTests {
   /// Albums own photos; photos relate to each other and to tags, which keep them in order.
@@ -35,7 +35,7 @@ struct CloneRulesEdgeTests {
 
   init() throws { fixture = try CloneStore(Self.albums()) }
 
-  /// An album with photos named 0, 1, 2 …
+  /// Inserts an album with photos named 0, 1, 2 …
   private func album(_ count: Int) throws -> (album: ObjectID, photos: [ObjectID]) {
     let album = try fixture.insert("Album", ["name": "album"])
     return (album, try fixture.insertMany(count, "Photo", ["album": [album]]))
@@ -82,11 +82,11 @@ struct CloneRulesEdgeTests {
     let result = try fixture.clone([album, place], .with { $0.references = .keepOriginal })
     let clones = try fixture.members(result.root, "photos")
     #expect(try clones.map { try fixture.toOne($0, "album") } == [result.root, result.root])
-    // Stopped from the album and from the photo, but followed from their other ends, the to-one inverses' (R7).
+    // Stopped from the album and from the photo, but followed from their inverses, which are to-one (R7).
     #expect(try fixture.toOne(result.root, "cover") == clones[1])
     #expect(try fixture.toOne(clones[0], "place") == result.roots[1])
     #expect(result.affectedObjectCount == 0)
-    // With that end stopped too, the cover's clone would keep the album, which has a cover (R13).
+    // If the inverse is stopped too, the cover's clone would keep the album, which has a cover (R13).
     let keeping = CloneOptions.with {
       $0.references = .keepOriginal
       $0.rules = ["Photo.coverOf": .reference]
@@ -126,12 +126,12 @@ struct CloneRulesEdgeTests {
   func r11_overStopped() throws {
     let (album, photos) = try album(2)
     try fixture.set(photos[0], "related", [photos[1]])
-    // Asked from photos[0] the link is excluded, from photos[1] it is stopped: it is not made.
+    // Seen from photos[0] the link is excluded, from photos[1] it is stopped: it is not created.
     let clone = try fixture.clone([album], .excluding("Photo.related")).root
     let clones = try fixture.members(clone, "photos")
     #expect(try fixture.members(clones[0], "related") == [])
     #expect(try fixture.members(clones[1], "relatedBy") == [])
-    // Only relationships of sources are asked: photos[1] is outside here, and has no say.
+    // Only relationships of sources are considered: photos[1] is outside here, and has no influence.
     let alone = try fixture.clone([photos[0]], .excluding("Photo.relatedBy")).root
     #expect(try fixture.members(alone, "related") == [photos[1]])
     #expect(try fixture.members(photos[1], "relatedBy") == [photos[0], alone])
@@ -147,7 +147,7 @@ struct CloneRulesEdgeTests {
     try fixture.set(photo, "tags", order)
     let clone = try fixture.clone([photo]).root
     #expect(try fixture.members(clone, "tags") == order)
-    // Followed, the same order of clones.
+    // If followed, the clones have the same order.
     let second = try fixture.clone([photo], .rules(["Photo.tags": .follow, "Tag.photos": .skip])).root
     #expect(try fixture.names(second, "tags") == ["3", "0", "4", "1", "2"])
     #expect(Set(try fixture.members(second, "tags")).isDisjoint(with: tags))
@@ -214,7 +214,7 @@ struct CloneRulesEdgeTests {
   func r13_inverseTaken() throws {
     let (album, _) = try album(2)
     try fixture.expectRefusal(.inverseTaken, [album], .rules(["Album.photos": .reference]))
-    // Without members there is nothing to take.
+    // Without members nothing would be taken over.
     let empty = try fixture.insert("Album")
     #expect(try fixture.clone([empty], .rules(["Album.photos": .reference])).objectCount == 1)
   }
@@ -250,10 +250,10 @@ struct CloneRulesEdgeTests {
     try fixture.expectRefusal(
       .requiredRelationshipExcluded, [team], .rules(["Team.captain": .skip, "Member.captainOf": .skip]), entity: "Team",
       property: "captain", object: team)
-    // The captain is cloned as a member, and follows the link from its own end: R11 makes it.
+    // The captain is cloned as a member, and follows the link from its inverse, so R11 creates it.
     let clone = try fixture.clone([team], .excluding("captain")).root
     #expect(try fixture.toOne(clone, "captain") == fixture.members(clone, "members")[0])
-    // Members may leave their team.
+    // A member may be cloned without its team.
     #expect(try fixture.clone([members[1]], .excluding("team")).objectCount == 1)
     try fixture.clone([team])
   }
@@ -270,7 +270,7 @@ struct CloneRulesEdgeTests {
   func r14_tooFew() throws {
     let fixture = try CloneStore(Self.required(optional: true, min: 2))
     let (team, members) = try team(in: fixture)
-    // The link to the first member is followed from its other end, that to the second one excluded.
+    // The link to the first member is followed from its inverse, that to the second one excluded.
     let options = CloneOptions.with {
       $0.excludedRelationshipNames = ["members", "captain"]
       $0.rules = ["Member.team": .follow]

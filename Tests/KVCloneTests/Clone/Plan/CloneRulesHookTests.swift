@@ -5,7 +5,7 @@ import KVCloneTestSupport
 import Synchronization
 import Testing
 
-/// Rule R30: hooks that decide about edges, and that change what was cloned.
+/// Rule R30: hooks that decide about edges, and that change the clones.
 @Suite("Clone rules: hooks")
 struct CloneRulesHookTests {
   private static let model = ManagedObjectModel("Work") {
@@ -102,7 +102,7 @@ struct CloneRulesHookTests {
       let isTask = try source.entityName(of: edge.parent) == "Task"
       return isTask && edge.relationship == "tags" ? .follow : edge.rule
     }
-    // A link has one answer, by the stronger of its ends: `tasks` stops, and `tags` follows.
+    // A link has one rule, the stronger one of its two sides: `tasks` stops, and `tags` follows.
     let result = try fixture.clone([root], follows)
     #expect(result.counts == ["Task": 5, "Tag": 1, "Note": 1])
     let clone = try #require(try fixture.members(result.root, "tags").first)
@@ -119,7 +119,7 @@ struct CloneRulesHookTests {
     try fixture.expectRefusal(
       .inverseTaken, [root], hook { edge, _ in edge.relationship == "children" ? .reference : edge.rule },
       entity: "Task", property: "parent")
-    // The other end alone follows: the link is followed.
+    // If only the inverse follows, the link is followed.
     let child = children[0]
     let followed = try fixture.clone(
       [root, child],
@@ -136,7 +136,7 @@ struct CloneRulesHookTests {
     try fixture.expectRefusal(
       .requiredRelationshipExcluded, [tag], hook { edge, _ in edge.relationship == "owner" ? .skip : edge.rule },
       entity: "Tag", property: "owner", object: tag)
-    // Excluded by a rule, an edge is not asked about.
+    // The hook is not called for edges that a rule excludes.
     let options = CloneOptions.with {
       $0.excludedRelationshipNames = ["children", "Task.tags"]
       $0.willClone = { edge, _ in
@@ -228,7 +228,7 @@ struct CloneRulesHookTests {
       try fixture.store.clone(
         [tag], options: .with { $0.didClone = { tx, _, clone in try tx.unlink(clone, "owner") } })
     }
-    // A failure that the hook keeps to itself leaves the transaction good for nothing all the same.
+    // An error that the hook swallows makes the transaction abort-only as well.
     #expect(try fixture.lines() == lines && fixture.commit == commit)
     try fixture.expectClean()
   }

@@ -3,7 +3,7 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// Rule R31: a clone with a key happens once, however often it is asked for.
+/// Rule R31: a clone with a key runs once, even if the call is repeated.
 @Suite("Clone rules: idempotency")
 struct CloneRulesIdempotencyTests {
   private static let model = ManagedObjectModel("Shelf") {
@@ -65,7 +65,7 @@ struct CloneRulesIdempotencyTests {
       #expect(again.deletedRoots.isEmpty)
     }
     #expect(try fixture.lines() == lines && fixture.commit == commit)
-    // Another key, or none, is another call.
+    // Calls with another key, or without one, are different calls.
     #expect(try fixture.clone([shelf], keyed("K")).root != first.root)
     #expect(try !fixture.clone([shelf]).isRepeated)
   }
@@ -100,7 +100,7 @@ struct CloneRulesIdempotencyTests {
       }
       #expect(error?.kind == .idempotencyKeyReused)
     }
-    // What cannot be compared, and when the key expires, are no arguments; nor does order count where it says nothing.
+    // Closures and the key's expiry are not compared, and order counts only where it has a meaning.
     for change in [
       { $0.idempotencyExpiresAt = Date(timeIntervalSinceNow: 1000) }, { $0.didClone = { _, _, _ in } },
       { $0.willClone = { edge, _ in edge.rule } }, { $0.progress = { _ in } },
@@ -190,7 +190,8 @@ struct CloneRulesIdempotencyTests {
     #expect(try fixture.count("Shelf") == 2)
   }
 
-  /// Where a process is killed that clones with a key; `after`: when the commit is durable, before the call returns.
+  /// The point at which a process that clones with a key is killed; `after`: when the commit is durable, before the
+  /// call returns.
   @Test(
     "R31 a process that is killed around its commit, and the call repeated: one clone", .tags(.r31),
     arguments: [

@@ -200,7 +200,7 @@ struct CloneRulesLimitTests {
     for round in 0..<6 {
       let before = try store.info()
       let task = Task { try await store.clone([root]) }
-      // The first round cancels at once: on a fast machine, all others may come too late.
+      // The first round cancels at once, because on a fast machine all others may be too late.
       if round > 0 { try await Task.sleep(for: .milliseconds(1 << (round * 2))) }
       task.cancel()
       let result = await task.result
@@ -219,7 +219,7 @@ struct CloneRulesLimitTests {
     try fixture.expectClean()
   }
 
-  /// A chain without images; not asynchronous, because tests make stores synchronously.
+  /// Creates a chain without images; not asynchronous, because tests create stores synchronously.
   private func cancellable(_ count: Int) throws -> (ObjectStore, ObjectID) {
     let albums = try fixture.insertMany(count, "Album")
     try fixture.store.write { tx in

@@ -3,7 +3,7 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// Lists of every length, inline and in chunks, followed, shared, ordered, and with one side only.
+/// Lists of every length, inline and in chunks, followed, shared, ordered, and one-sided.
 @Suite("Clone rules: lists of every length")
 struct CloneRulesListTests {
   static let lengths = [0, 1, 16, 17, 128, 129, 1000]
@@ -41,7 +41,7 @@ struct CloneRulesListTests {
 
   init() throws { fixture = try CloneStore(Self.model) }
 
-  /// Clones an owner whose one relationship has shuffled members, and compares the names and who they are.
+  /// Clones an owner with shuffled members in one relationship, and compares the names and identities of the members.
   private func expect(_ relationship: String, _ count: Int, of entity: String, shared: Bool, ordered: Bool) throws {
     var random = SeededGenerator(seed: seed)
     let members = try fixture.insertMany(count, entity)
@@ -89,7 +89,7 @@ struct CloneRulesListTests {
     try expect("rankedSeen", count, of: "Tag", shared: true, ordered: true)
   }
 
-  /// An outside tag whose list holds `count` parts that are cloned, between `others` that are not.
+  /// An outside tag with a list of `count` parts that are cloned, between `others` that are not.
   @Test("R12 and R13 an outside list that doubles", .tags(.r12), arguments: lengths, [0, 1, 15])
   func r12_outsideGrows(count: Int, others: Int) throws {
     var random = SeededGenerator(seed: seed)
@@ -111,7 +111,7 @@ struct CloneRulesListTests {
 
   @Test("R9 a long list of which a part is cloned", .tags(.r9), arguments: [17, 129, 1000])
   func r9_mixed(count: Int) throws {
-    // Every third tag of the list is a root too, so it is replaced by its clone, and the others stay.
+    // Every third tag of the list is a root too, so it is replaced by its clone; the others stay.
     let tags = try fixture.insertMany(count, "Tag")
     let owner = try fixture.insert("Owner")
     try fixture.set(owner, "tags", tags)

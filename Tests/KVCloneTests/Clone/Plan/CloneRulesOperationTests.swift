@@ -3,10 +3,10 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// Rules R1, R24 and R27 to R32: the operation as a whole.
+/// Rules R1, R24 and R27 to R32: the whole operation.
 @Suite("Clone rules: the operation")
 struct CloneRulesOperationTests {
-  /// Parents own children; both have what constraints need.
+  /// Parents own children; both have the attributes that constraints need.
   private static func family(unique: [[String]] = [], childUnique: [[String]] = []) -> ManagedObjectModel {
     ManagedObjectModel("Family") {
       EntityDescription("Parent", unique: unique) {
@@ -37,7 +37,7 @@ struct CloneRulesOperationTests {
     #expect(try fixture.commit == before + 1)
     try fixture.expectRefusal(.unknownRelationship, [parent], .excluding("nothing"))
     try fixture.expectRefusal(.objectNotFound, [parent, ObjectID(rootCode: parent.rootCode, serial: 999)])
-    // A refused clone uses up nothing that would show: the next one works.
+    // A rejected clone has no visible effect: the next one succeeds.
     #expect(try fixture.clone([parent]).objectCount == 2)
   }
 
@@ -60,7 +60,7 @@ struct CloneRulesOperationTests {
       }
       #expect(try fixture.lines() == lines)
     }
-    // In an abort-only transaction nothing works any more.
+    // In an abort-only transaction all operations fail.
     var later: StoreError?
     #expect(throws: (any Error).self) {
       try fixture.store.write { tx in
@@ -126,7 +126,7 @@ struct CloneRulesOperationTests {
         "Parent", ["code": .string("\($0)"), "at": .date(Date(timeIntervalSinceReferenceDate: Double($0)))])
     }
     try fixture.expectRefusal(.uniquenessConflict, parents, entity: "Parent", property: name)
-    // One alone is fine; for the default, once.
+    // A single clone is valid; with the default value only once.
     try fixture.clone([parents[0]])
     if name == "code" {
       try fixture.expectRefusal(.uniquenessConflict, [parents[1]], property: "code")
@@ -152,7 +152,8 @@ struct CloneRulesOperationTests {
     let parent = try fixture.insert("Parent")
     let child = try fixture.insert("Child", ["name": "c"], ["parent": [parent]])
     try fixture.insert("Child", ["name": "d"], ["parent": [parent]])
-    // With its parent a child gets another parent, so nothing conflicts; alone it would stand beside its source.
+    // Cloned with its parent, a child has another parent, so nothing conflicts; alone it would have the same parent as
+    // its source.
     try fixture.clone([parent])
     try fixture.expectRefusal(.uniquenessConflict, [child], entity: "Child", property: "name,parent", object: child)
     try fixture.clone([child], .excluding("parent"))
@@ -229,7 +230,7 @@ struct CloneRulesOperationTests {
     let copy = try #require(try fixture.toOne(clone, "part"))
     #expect(try copy != part && fixture.value(copy, "up") == fresh)
     try fixture.expectClean()
-    // With the standard keys the same model says something else.
+    // With the standard keys the same model has other rules.
     let standard = try fixture.store.clone(object: thing)
     #expect(try fixture.value(standard, "b") == nil && fixture.value(standard, "id") == id)
     #expect(try fixture.toOne(standard, "part") == nil && fixture.toOne(standard, "left") != nil)
@@ -249,7 +250,7 @@ struct CloneRulesOperationTests {
     #expect(result.objectCount == 3 && result.roots.count == 3 && Set(result.roots).count == 3)
     #expect(try fixture.toOne(result.roots[0], "twin") == result.roots[2])
     #expect(try fixture.members(result.roots[2], "children") == [result.roots[1]])
-    // No root has a discovery parent, also when another root reaches it.
+    // A root has no discovery parent, even if another root reaches it.
     #expect(try fixture.value(result.roots[1], "parentID") == nil)
     #expect(try fixture.value(result.roots[1], "name") == fixture.value(child, "name"))
   }

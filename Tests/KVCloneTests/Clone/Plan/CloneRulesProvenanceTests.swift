@@ -5,7 +5,7 @@ import Foundation
 import KVCloneTestSupport
 import Testing
 
-/// Rule R33: clones remember what they were cloned from, when they are asked to.
+/// Rule R33: clones record their sources on request.
 @Suite("Clone rules: provenance")
 struct CloneRulesProvenanceTests {
   /// Three root entities, so that the ids of clones come before and after those of earlier ones.

@@ -3,12 +3,12 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// Rules R5 to R8: which relationships are followed, shared, or left empty.
+/// Rules R5 to R8: followed, shared and empty relationships.
 @Suite("Clone rules: relationships")
 struct CloneRulesRelationshipTests {
   // MARK: R5
 
-  /// A root with one child, each with a label of its own.
+  /// Creates a root with one child, each with a separate label.
   private func labelled() throws -> (fixture: CloneStore, root: ObjectID) {
     let fixture = try CloneStore(CloneRulesTraversalTests.nodes)
     let root = try fixture.insert("Node", ["name": "r"])
@@ -17,7 +17,7 @@ struct CloneRulesRelationshipTests {
     return (fixture, root)
   }
 
-  /// How many labels the clone and its child have.
+  /// Returns the number of labels of the clone and of its child.
   private func labels(_ options: CloneOptions) throws -> [Int] {
     let (fixture, root) = try labelled()
     let clone = try fixture.clone([root], options).root
@@ -128,14 +128,14 @@ struct CloneRulesRelationshipTests {
 
   private static let names = ["oneToOne", "oneToMany", "manyToOne", "manyToMany", "one", "many"]
 
-  /// An owner with one part in each relationship.
+  /// Inserts an owner with one part in each relationship.
   private func owner(in fixture: CloneStore) throws -> (owner: ObjectID, parts: [String: ObjectID]) {
     var parts: [String: ObjectID] = [:]
     for name in Self.names { parts[name] = try fixture.insert("Part", ["name": .string(name)]) }
     return (try fixture.insert("Owner", ["name": "o"], parts.mapValues { [$0] }), parts)
   }
 
-  /// What the clone's relationships show: `cloned`, `shared` or `empty`.
+  /// Returns the outcome for each of the clone's relationships: `cloned`, `shared` or `empty`.
   private func outcome(_ model: ManagedObjectModel, _ options: CloneOptions = CloneOptions()) throws -> [String: String]
   {
     let fixture = try CloneStore(model)
@@ -187,7 +187,8 @@ struct CloneRulesRelationshipTests {
   func r7_userInfo() throws {
     #expect(try outcome(Self.kinds(["clone": "follow"])) == Self.standard.mapValues { _ in "cloned" })
     #expect(try outcome(Self.kinds(["clone": "skip"])) == Self.standard.mapValues { _ in "empty" })
-    // A reference to a target whose to-one inverse has its one place taken is R13's error: without those two.
+    // Without the two to-one inverses, because their single place is occupied: a reference to their targets is an error
+    // (R13).
     let model = Self.kinds(["clone": "reference"])
     let shared = try outcome(model, .rules(["Owner.oneToOne": .skip, "Owner.oneToMany": .skip]))
     #expect(shared.filter { $0.value == "shared" }.count == 4)

@@ -3,7 +3,7 @@ import KVClone
 import KVCloneTestSupport
 import Testing
 
-/// Rules R2 to R8: what belongs to a clone.
+/// Rules R2 to R8: the objects of a clone.
 @Suite("Clone rules: traversal")
 struct CloneRulesTraversalTests {
   /// Trees, linked lists and rings of one entity.
@@ -29,7 +29,7 @@ struct CloneRulesTraversalTests {
 
   init() throws { fixture = try CloneStore(Self.nodes) }
 
-  /// A tree as text, `a(b,c(d))`, in the order of the children.
+  /// Returns a tree as text, `a(b,c(d))`, in the order of the children.
   private func tree(_ root: ObjectID) throws -> String {
     try fixture.store.read { tx in
       func text(_ id: ObjectID, _ tx: borrowing ReadTransaction) throws -> String {
@@ -43,7 +43,7 @@ struct CloneRulesTraversalTests {
     }
   }
 
-  /// A linked list of `count` nodes named by their position.
+  /// Inserts a linked list of `count` nodes named by their position.
   private func list(_ count: Int, isRing: Bool = false) throws -> [ObjectID] {
     let nodes = try fixture.insertMany(count, "Node")
     try fixture.store.write { tx in
@@ -53,7 +53,7 @@ struct CloneRulesTraversalTests {
     return nodes
   }
 
-  /// The names of the nodes from one on, along `relationship`, until the list ends or comes round.
+  /// Returns the names of the nodes along `relationship`, until the list ends or repeats.
   private func walk(_ start: ObjectID, _ relationship: String) throws -> [String] {
     try fixture.store.read { tx in
       var names: [String] = []
@@ -130,7 +130,7 @@ struct CloneRulesTraversalTests {
       for (one, other) in zip(tree, tree.dropFirst()) { try tx.setMembers(one, "children", [other]) }
     }
     let store = fixture.store
-    // Frames of a debug build are large; a recursion of 1,000 levels would still not fit.
+    // Frames of a debug build are large; 1,000 levels of recursion would still not fit.
     let counts = try onThread(stackSize: 256 << 10) {
       [try store.clone([chain[0]]).objectCount, try store.clone([tree[0]]).objectCount]
     }
@@ -138,7 +138,7 @@ struct CloneRulesTraversalTests {
     try fixture.expectClean()
   }
 
-  /// Nodes that remember by `via` from which parent they were discovered.
+  /// Nodes that record in `via` the parent from which they were discovered.
   private static let discovery = ManagedObjectModel("Discovery") {
     EntityDescription("Node") {
       AttributeDescription("name", .string)
@@ -150,8 +150,8 @@ struct CloneRulesTraversalTests {
     EntityDescription("Special", parent: "Node") { RelationshipDescription("own", toOne: "Node") }
   }
 
-  /// Links `links[i] = (owner, relationship, targets)` between nodes of those names, clones `r` and answers what every
-  /// clone says it was discovered from.
+  /// Links `links[i] = (owner, relationship, targets)` between nodes of those names, clones `r` and returns the
+  /// discovery parent of every clone.
   private func parents(
     _ names: [String], _ links: [(String, String, [String])], special: Set<String> = []
   ) throws -> [String: String] {
@@ -193,7 +193,7 @@ struct CloneRulesTraversalTests {
     let links = [("a", "first", ["x"]), ("b", "first", ["x"])]
     #expect(try parents(["r", "a", "b", "x"], [("r", "ordered", ["a", "b"])] + links)["x"] == "a")
     #expect(try parents(["r", "a", "b", "x"], [("r", "ordered", ["b", "a"])] + links)["x"] == "b")
-    // Unordered: by ascending id, whatever the order of linking.
+    // Unordered: by ascending id, independently of the order of linking.
     #expect(try parents(["r", "a", "b", "x"], [("r", "unordered", ["b", "a"])] + links)["x"] == "a")
     #expect(try parents(["r", "b", "a", "x"], [("r", "unordered", ["a", "b"])] + links)["x"] == "b")
     // Grandparents: the earlier branch wins.

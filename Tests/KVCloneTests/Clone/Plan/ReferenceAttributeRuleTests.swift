@@ -3,9 +3,9 @@ import KVCloneModel
 import KVCloneTestSupport
 import Testing
 
-/// R15 to R18 and R21 to R24 by hand.
+/// R15 to R18 and R21 to R24 with handwritten expectations.
 struct ReferenceAttributeRuleTests {
-  /// A parent with one child, and what the child's attributes are.
+  /// Returns a model of a parent with one child, with these attributes of the child.
   private func model(_ attributes: [AttributeDescription], unique: [[String]] = []) -> ModelView {
     var child = EntityDescription(
       name: "Child", attributes: attributes,
@@ -127,7 +127,7 @@ struct ReferenceAttributeRuleTests {
     #expect(kinds(["Child/1"], graph([:]), plain) == [])
     let fresh = model([AttributeDescription("a", .uuid, userInfo: ["rebuild": "uuid"])], unique: [["a"]])
     #expect(kinds(["Child/1"], graph(["a": .uuid(UUID())]), fresh) == [])
-    // One operation has one `now`: two copies conflict with each other.
+    // One operation has one `now`, so two copies conflict with each other.
     let now = model([AttributeDescription("a", .date, userInfo: ["rebuild": "now"])], unique: [["a"]])
     #expect(kinds(["Child/1"], graph([:]), now) == [])
     var twice = ReferenceCloneOptions()
@@ -141,7 +141,7 @@ struct ReferenceAttributeRuleTests {
     let model = model([AttributeDescription("a", .string)], unique: [["a", "parent"]])
     let before = graph(["a": "x"])
     #expect(before.validate(model) == [])
-    // The child joins its source at the same parent; with the parent's clone there is no conflict.
+    // The child's clone has the same parent as its source; with the parent's clone there is no conflict.
     #expect(kinds(["Child/1"], before, model) == ["uniquenessConflict"])
     #expect(kinds(["Parent/1"], before, model) == [])
   }

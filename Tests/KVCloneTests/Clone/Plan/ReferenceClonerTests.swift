@@ -4,7 +4,7 @@ import KVCloneModel
 import KVCloneTestSupport
 import Testing
 
-/// MOCloner's eight cases on its own model, against the reference cloner alone.
+/// MOCloner's eight cases on its own model, for the reference cloner alone.
 @Suite(.enabled(if: Corpus.root != nil, Comment(rawValue: Corpus.missing)))
 struct ReferenceClonerTests {
   let model: ModelView
@@ -15,7 +15,7 @@ struct ReferenceClonerTests {
     model = ModelView(try ManagedObjectModel.load(contentsOf: path).model)
   }
 
-  /// One note, linked to `items`.
+  /// Returns one note, linked to `items`.
   private func graph(items: Int = 0, entity: String = "Item", to relationship: String = "items") -> ReferenceGraph {
     var graph = ReferenceGraph()
     graph.add("Note/1", ["name": "n", "data": .binary(Data([1, 2])), "derived": 7, "id": .uuid(noteID)])

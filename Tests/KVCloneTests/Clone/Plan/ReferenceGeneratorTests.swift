@@ -4,7 +4,7 @@ import KVCloneModel
 import KVCloneTestSupport
 import Testing
 
-/// The generator makes valid graphs, their text reads back equal, and the comparison sees what differs.
+/// The generator creates valid graphs, their text reads back equal, and the comparison detects differences.
 struct ReferenceGeneratorTests {
   @Test(.enabled(if: Corpus.root != nil, Comment(rawValue: Corpus.missing)))
   func validForEveryModel() throws {
@@ -29,7 +29,7 @@ struct ReferenceGeneratorTests {
     }
   }
 
-  /// Whatever a clone makes is valid, and what it does not report as touched is as it was.
+  /// Clones are valid, and objects that the clone does not report as affected are unchanged.
   @Test(.enabled(if: Corpus.root != nil, Comment(rawValue: Corpus.missing)))
   func clonesAreValidForEveryModel() throws {
     for (bundle, version) in Corpus.allContents() {
@@ -73,7 +73,7 @@ struct ReferenceGeneratorTests {
     let made = GraphGenerator.generate(model, seed: seed, size: 12)
     let root = try #require(made.graph.labels(of: "Note").first)
     let clone = try ReferenceCloner.clone([root], in: made.graph, model: model)
-    // A store that numbers the clones backwards, with values for what the reference knows by name only.
+    // A store that numbers the clones backwards, with values in place of symbolic ones.
     var (actual, names, values) = (ReferenceGraph(), [Label: Label](), [SymbolicValue: AttributeValue]())
     for label in clone.clones { names[label] = Label(label.entity, 1_000_000 - label.serial) }
     for var object in clone.after.objects.values {

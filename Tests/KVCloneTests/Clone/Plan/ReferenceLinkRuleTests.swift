@@ -2,10 +2,10 @@ import KVCloneModel
 import KVCloneTestSupport
 import Testing
 
-/// R2 to R14 and R32 by hand: each expected result is written out, nothing is computed.
+/// R2 to R14 and R32 with handwritten expectations.
 struct ReferenceLinkRuleTests {
-  /// A tree of folders that own files; files share tags and, in order, lists; a file has one cover and looks at any
-  /// other.
+  /// A tree of folders that own files; files share tags and, in order, lists; a file has one cover and refers to any
+  /// other file.
   private let model = ModelView(
     ManagedObjectModel("Files") {
       EntityDescription("Folder") {
@@ -111,7 +111,7 @@ struct ReferenceLinkRuleTests {
     #expect(try clone(["File/1"], hidden).after["File/2"]?.targets("hidden") == [])
     let unknown = errors(["Folder/1"], tree) { $0.excludedRelationshipNames = ["nothing", "Tag.nothing"] }
     #expect(unknown.map(\.kind) == ["unknownRelationship", "unknownRelationship"])
-    // `files` of Tag is reachable from a Folder by the model, although nothing here leads there.
+    // `files` of Tag is reachable from a Folder in the model, although no link leads there.
     #expect(errors(["Folder/1"], tree) { $0.excludedRelationshipNames = ["Tag.files", "cover"] }.isEmpty)
   }
 
@@ -164,7 +164,7 @@ struct ReferenceLinkRuleTests {
   }
 
   @Test func R11_followedFromTheOtherEnd() throws {
-    // The folder's side is excluded, the file's is stopped: excluded is the stronger one, and the file needs a folder.
+    // The folder's side is excluded, the file's is stopped: excluded is stronger, and the file requires a folder.
     let before = graph(["Folder/1", "File/1"], [("Folder/1", "files", "File/1")])
     let failed = errors(["Folder/1", "File/1"], before) { $0.excludedRelationshipNames = ["Folder.files"] }
     #expect(
@@ -199,7 +199,7 @@ struct ReferenceLinkRuleTests {
   }
 
   @Test func R12_gapsInAnOrderedList() throws {
-    // Only what the other end follows is left of an excluded list; the rest keeps its order.
+    // Of an excluded list only the members that their inverse follows remain; the others keep their order.
     let made = try clone(["Folder/1", "Folder/2"], tree) {
       $0.excludedRelationshipNames = ["Folder.children"]
       $0.rules = ["Folder.parent": .follow]
