@@ -12,7 +12,7 @@ let common: [SwiftSetting] = [
 
 let service: TargetDependencyCondition = .when(traits: ["Service"])!
 
-/// What tests of the store use. Each target tests one module, and opens stores by those above it.
+/// The modules that tests of the store use. Each target tests one module, and opens stores by those above it.
 let tested: [Target.Dependency] = [
   "KVCloneOperations", "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneTestSupport", "KVClonePeer",
 ]
@@ -183,6 +183,6 @@ if Context.environment["KVCLONE_FUZZ"] == "1" {
       swiftSettings: common))
 }
 
-// A build that tests nothing does without the targets of tests: one of them uses the build plugin, whose tool would be built
-// before everything else.
+// A build without tests leaves out their targets: one of them uses the build plugin, and its tool would be built before
+// everything else.
 if Context.environment["KVCLONE_TESTS"] == "0" { package.targets.removeAll { $0.type == .test } }

@@ -8,7 +8,7 @@ enum PackageFiles {
   /// The paths of files that git tracks or would add, relative to the root; nil where this is not a git checkout.
   static let tracked: [String]? = git()
 
-  /// What git lists, or, in an unpacked archive, all files of the package's folders.
+  /// The files that git lists, or, in an unpacked archive, all files of the package's folders.
   static var all: [String] { tracked ?? walk() }
 
   static func text(_ path: String) -> String? {

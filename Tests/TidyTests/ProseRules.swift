@@ -85,7 +85,7 @@ enum ProseRules {
 struct Passage {
   struct Line {
     var number: Int
-    /// What is read.
+    /// The text to check.
     var text: String
     /// The line as the file has it.
     var source: String

@@ -106,7 +106,7 @@ enum PublicText {
   private static nonisolated(unsafe) let declaration =
     /\b(struct|enum|class|actor|protocol|extension|func)\s+\w/
 
-  /// What a script prints: everything but its comments.
+  /// The output of a script: everything but its comments.
   static func script(_ lines: [String]) -> [Passage] {
     numbered(lines).filter { !$0.text.drop(while: \.isWhitespace).hasPrefix("#") }
       .map { Passage(lines: [$0], isWrapped: false) }

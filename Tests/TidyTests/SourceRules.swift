@@ -121,7 +121,7 @@ enum SourceRules {
     return broken
   }
 
-  /// What is right on one machine only has no place in a repository.
+  /// Paths and hosts of one machine do not belong in a repository.
   static func machinePaths(in path: String, _ source: String) -> [String] {
     // Put together, so that this file does not contain them.
     let roots = ["work", "root", "home", "Users"].map { "/\($0)/" }

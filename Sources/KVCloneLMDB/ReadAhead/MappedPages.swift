@@ -12,7 +12,7 @@ protocol PageCounting: AnyObject {
 struct MappedPages {
   private let start: UnsafeRawPointer
   private var pageLimit: UInt64
-  // Not retained, because clones and lookups make such a value often; the environment outlives them.
+  // Not retained, because clones and lookups create these values often. The environment outlives them.
   private unowned(unsafe) let counter: (any PageCounting)?
   private unowned(unsafe) let hooks: ReadAheadHooks?
   private var isLimitCurrent = false

@@ -44,7 +44,7 @@ struct SourceDeclaration {
   var thrown = -1
   /// The start of the initial value, or -1.
   var value = -1
-  /// Where the body of a function or accessor starts, or the members of a type, or -1.
+  /// The start of the body of a function or accessor, or of the members of a type, or -1.
   var body = -1
   /// The index of the type in ``SourceProgram/types`` that a type declares or an extension extends, or -1.
   var declaredType = -1

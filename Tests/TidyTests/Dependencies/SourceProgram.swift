@@ -9,7 +9,7 @@ final class SourceProgram {
     var imports: [(name: Int32, isExported: Bool)] = []
     /// A number that files of one folder share.
     var folder = 0
-    /// The modules whose names the file sees: its own, those it imports, and what they export.
+    /// The modules with names that the file can use: its own, those it imports, and those that they export.
     var imported: [Int] = []
   }
 

@@ -6,7 +6,7 @@ extension UseFinder {
     var trailing: Int
   }
 
-  /// The labels of a call whose parentheses or closure start at `place`; nil if nothing is called there.
+  /// The labels of a call with parentheses or a closure that start at `place`; nil if nothing is called there.
   func call(at place: Int) -> Call? {
     var next = place
     var call = Call(labels: [], trailing: 0)

@@ -155,7 +155,7 @@ extension UseFinder {
     }
   }
 
-  /// Members of collections whose type follows from the elements.
+  /// Members of collections that have a type that follows from the elements.
   private func standard(_ name: Int32, of receiver: SwiftType) -> SwiftType? {
     guard case .nominal(let number, let arguments) = receiver, program.types[number].declaration < 0 else { return nil }
     let element = element(of: receiver)

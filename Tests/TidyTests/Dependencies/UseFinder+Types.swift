@@ -184,7 +184,7 @@ extension UseFinder {
     return nil
   }
 
-  /// The index of the type whose members a value has.
+  /// The index of the type of a value's members.
   func nominal(_ type: SwiftType) -> Int? {
     switch type {
     case .nominal(let index, _): index

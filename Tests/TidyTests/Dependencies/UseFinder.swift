@@ -30,7 +30,7 @@ final class UseFinder {
   /// Local names in scope, innermost last.
   var locals: [Local] = []
   var generics: [(name: Int32, bound: SwiftType)] = []
-  /// The type whose member is read, or -1.
+  /// The type of the member that is read, or -1.
   var owner = -1
   /// The result type of the surrounding function or closure.
   var result: SwiftType = .unknown
