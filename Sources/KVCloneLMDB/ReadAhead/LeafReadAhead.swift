@@ -2,14 +2,14 @@
 ///
 /// Branch pages name the leaves that follow. A window of them is requested ahead of the position; it doubles while the
 /// reads continue, so that a read of few leaves requests few. Pages in the page cache are not requested: a few pages of
-/// each window are looked up there first, which is the only cost of read-ahead if the file is in memory. Each lookup is
-/// a system call, so after windows in the page cache the following ones are larger and looked up by fewer pages.
+/// each window are looked up there first, by a system call each, which is the only cost of read-ahead if the file is in
+/// memory.
 struct LeafReadAhead {
   /// Leaves of a window.
   private static let firstWindow: Int32 = 8
   private static let largestWindow: Int32 = 256
-  /// Leaves of a window that follows others in the page cache, and how many others that are.
-  private static let residentWindow: Int32 = 512
+  /// After so many windows in the page cache, the following ones have the largest size at once, and one page of each is
+  /// looked up.
   private static let mostResidentWindows: Int32 = 3
   /// One of so many leaves of a window is looked up in the page cache.
   private static let sampleDistance = 64
@@ -84,7 +84,7 @@ struct LeafReadAhead {
   private mutating func extend(before end: UnsafeRawBufferPointer, _ pages: inout MappedPages) {
     let next = min(max(2 * window, Self.firstWindow), Self.largestWindow)
     if window == 0, !isProbablyResident { unsafe requestBranches(before: end, &pages) }
-    window = isProbablyResident ? Self.residentWindow : next
+    window = isProbablyResident ? Self.largestWindow : next
     while distance < window {
       let step = ahead.last
       if step.index >= step.count {
