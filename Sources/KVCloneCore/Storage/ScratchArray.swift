@@ -5,7 +5,7 @@ package final class ScratchArray<Element: BitwiseCopyable> {
   private let space: ScratchSpace
   private var region: ScratchSpace.Region?
   private var elements: UnsafeMutablePointer<Element>
-  private var capacity = 0
+  package private(set) var capacity = 0
   package private(set) var count = 0
 
   package init(in space: ScratchSpace) {
@@ -73,12 +73,11 @@ extension ScratchArray where Element == UInt8 {
   /// The elements, valid until the next change.
   var rawBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: elements, count: count) }
 
-  /// - Parameter bytes: must not be a part of these bytes.
-  func append(contentsOf bytes: UnsafeRawBufferPointer) throws(StoreError) {
-    guard let source = bytes.baseAddress, !bytes.isEmpty else { return }
-    if capacity - count < bytes.count { try reserve(max(1024, (count + bytes.count) * 2)) }
-    UnsafeMutableRawPointer(elements + count).copyMemory(from: source, byteCount: bytes.count)
-    count += bytes.count
+  /// Appends bytes that the caller initializes, and returns their address.
+  func extend(by number: Int) throws(StoreError) -> UnsafeMutableRawPointer {
+    if capacity - count < number { try reserve(max(1024, (count + number) * 2)) }
+    defer { count += number }
+    return UnsafeMutableRawPointer(elements + count)
   }
 }
 

@@ -54,18 +54,27 @@ package protocol StorageBackend: AnyObject {
 
   // MARK: Capabilities
 
+  /// This backend, if it is a decorator. Casting to a protocol takes longer.
+  var decorator: (any StorageDecorator)? { get }
   /// The space that the transaction uses, or nil for an engine without such limits.
   var space: (any TransactionSpace)? { get }
 }
 
 /// A backend in front of another one that modifies what is written.
+@usableFromInline
 package protocol StorageDecorator: StorageBackend {
   var inner: any StorageBackend { get set }
   /// Returns a function that restores the present state of the decorator, for savepoints.
   func stateRestorer() throws(StoreError) -> () -> Void
 }
 
+extension StorageDecorator {
+  package var decorator: (any StorageDecorator)? { self }
+}
+
 extension StorageBackend {
+  package var decorator: (any StorageDecorator)? { nil }
+
   package func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>)
     throws(StoreError)
   {

@@ -1,5 +1,5 @@
 /// A state of a write transaction to which it can be rolled back.
-package struct StorageSavepoint {
+package struct StorageSavepoint: ~Copyable {
   fileprivate let log: UndoLog
   fileprivate let logLength: Int
   fileprivate let changeCount: UInt64
@@ -11,26 +11,27 @@ package struct StorageSavepoint {
 }
 
 extension StorageTransaction {
-  /// The log of the open savepoints. It is directly in front of the engine, so that writes of decorators are undone,
-  /// too.
-  private var undoLog: UndoLog? {
-    backend as? UndoLog ?? (backend as? any StorageDecorator)?.inner as? UndoLog
-  }
-
   /// Begins a savepoint. Savepoints end in the reverse order of their begin.
   ///
   /// - Parameter directory: the directory for a log that exceeds memory.
-  package mutating func beginSavepoint(directory: @escaping () -> String) throws(StoreError) -> StorageSavepoint {
-    let decorator = backend as? any StorageDecorator
+  package mutating func beginSavepoint(
+    directory: @autoclosure () -> () -> String
+  ) throws(StoreError) -> StorageSavepoint {
+    let decorator = backend.decorator
     let restore = try decorator?.stateRestorer()
-    let open = undoLog
-    let log = open ?? UndoLog(decorator?.inner ?? backend, directory: directory)
-    if open == nil {
+    let inner = decorator?.inner ?? backend
+    let reused = undoLog.flatMap { $0.isOpen || $0.inner === inner ? $0 : nil }
+    let log = reused ?? UndoLog(inner, directory: directory())
+    undoLog = log
+    let isOutermost = !log.isOpen
+    if isOutermost {
+      log.isOpen = true
+      // Directly in front of the engine, so that writes of decorators are undone, too.
       if let decorator { decorator.inner = log } else { backend = log }
     }
     return StorageSavepoint(
       log: log, logLength: log.length, changeCount: changeCount, writtenByteCount: writtenByteCount,
-      decorator: decorator.flatMap { decorator in restore.map { (decorator, $0) } }, isOutermost: open == nil)
+      decorator: decorator.flatMap { decorator in restore.map { (decorator, $0) } }, isOutermost: isOutermost)
   }
 
   /// Restores the state of the savepoint, and ends it.
@@ -54,10 +55,11 @@ extension StorageTransaction {
   /// Ends a savepoint and keeps the changes since.
   package mutating func release(_ savepoint: consuming StorageSavepoint) {
     guard savepoint.isOutermost else { return }
-    if let decorator = backend as? any StorageDecorator {
+    if let decorator = backend.decorator {
       decorator.inner = savepoint.log.inner
     } else {
       backend = savepoint.log.inner
     }
+    if !savepoint.log.clear() { undoLog = nil }
   }
 }

@@ -11,6 +11,8 @@ package import KVCloneRecords
 package struct StorageTransaction: ~Copyable {
   @usableFromInline package internal(set) var backend: any StorageBackend
   @usableFromInline var isOpen = true
+  /// The log of the savepoints, for reuse by later ones.
+  var undoLog: UndoLog?
   /// The number of changes, which shows whether an operation failed before or after its first change.
   @usableFromInline package internal(set) var changeCount: UInt64 = 0
   /// The number of bytes of written keys and values.

@@ -3,14 +3,15 @@ import KVCloneRecords
 
 /// A write transaction with changes that can be undone: before a key is changed, its value is copied into a log.
 ///
-/// It exists only while a savepoint is open. Undoing applies the log backwards, so it takes as long as the changes
+/// It is in front of the engine only while a savepoint is open. Undoing applies the log backwards, so it takes as long as the changes
 /// took, regardless of the transaction's earlier changes. Nested transactions of LMDB would do the same in fewer reads,
 /// but they merge all dirty pages of the outer transaction at their end, and cannot spill.
 final class UndoLog: StorageBackend {
   let inner: any StorageBackend
   /// The entries: key, earlier value, and ``Trailer``, by which they are read backwards.
   private let bytes: ScratchArray<UInt8>
-  private var tables: [StorageTable] = []
+  /// Whether a savepoint is open.
+  var isOpen = false
   /// The number of bytes written since the engine last made room.
   private var unaskedByteCount = 0
 
@@ -19,7 +20,8 @@ final class UndoLog: StorageBackend {
   private static let roomStep = 1 << 20
 
   private struct Trailer: BitwiseCopyable {
-    var table: UInt16
+    var handle: UInt32
+    var code: UInt16
     var keyLength: UInt16
     /// ``absent`` if the key did not exist.
     var valueLength: UInt32
@@ -41,17 +43,26 @@ final class UndoLog: StorageBackend {
   private func record(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer?)
     throws(StoreError)
   {
-    let index = tables.lastIndex { $0.handle == table.handle } ?? tables.count
-    if index == tables.count { tables.append(table) }
     let trailer = Trailer(
-      table: UInt16(index), keyLength: UInt16(key.count), valueLength: value.map { UInt32($0.count) } ?? Trailer.absent)
-    try bytes.append(contentsOf: key)
-    if let value { try bytes.append(contentsOf: value) }
-    try withUnsafeBytes(of: trailer) { (trailer) throws(StoreError) in try bytes.append(contentsOf: trailer) }
+      handle: table.handle, code: table.code.rawValue, keyLength: UInt16(key.count),
+      valueLength: value.map { UInt32($0.count) } ?? Trailer.absent)
+    let valueCount = value?.count ?? 0
+    var place = try bytes.extend(by: key.count + valueCount + MemoryLayout<Trailer>.size)
+    if let base = key.baseAddress { place.copyMemory(from: base, byteCount: key.count) }
+    place += key.count
+    if let base = value?.baseAddress { place.copyMemory(from: base, byteCount: valueCount) }
+    (place + valueCount).storeBytes(of: trailer, as: Trailer.self)
   }
 
   private func recordEarlierValue(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) {
     try record(table, key, try inner.get(table, key))
+  }
+
+  /// Removes all entries. Returns false if the log should not be kept, because it is in a file.
+  func clear() -> Bool {
+    isOpen = false
+    bytes.removeAll()
+    return bytes.capacity < ScratchSpace.mappedFrom
   }
 
   private func askForRoom(_ byteCount: Int) throws(StoreError) {
@@ -72,7 +83,7 @@ final class UndoLog: StorageBackend {
       let valueLength = trailer.valueLength == Trailer.absent ? 0 : Int(trailer.valueLength)
       let start = end - valueLength - Int(trailer.keyLength)
       let key = UnsafeRawBufferPointer(rebasing: all[start..<start + Int(trailer.keyLength)])
-      let table = tables[Int(trailer.table)]
+      let table = StorageTable(code: TableCode(rawValue: trailer.code), handle: trailer.handle)
       if trailer.valueLength == Trailer.absent {
         _ = try inner.delete(table, key)
       } else {
@@ -93,14 +104,14 @@ final class UndoLog: StorageBackend {
   func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
   {
     try askForRoom(key.count + value.count)
-    // An append over an existing key fails in the engine.
-    try recordEarlierValue(table, key)
+    // A key above all others does not exist. If it is not above all others, the engine fails, and refuses to undo.
+    try record(table, key, nil)
     try inner.append(table, key, value)
   }
 
   func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>) throws(StoreError) {
     try askForRoom(entries.reduce(0) { $0 + $1.key.count + $1.value.count })
-    for entry in entries { try recordEarlierValue(table, entry.key) }
+    for entry in entries { try record(table, entry.key, nil) }
     try inner.appendRun(table, entries)
   }
 

@@ -2,16 +2,26 @@ import KVCloneModel
 import KVCloneRecords
 
 /// A state of a write transaction and its session to which it can be rolled back.
-struct Savepoint {
+struct Savepoint: ~Copyable {
   private let storage: StorageSavepoint
+  private let (journal, sets): (SerialJournal, SerialJournal.Savepoint)
+  /// The changes before, whose sets the journal restores.
   private let changes: PendingChanges
+  private let restoreInserts: (() -> Void)?
   private let replaced: [ObjectID: ObjectID]?
 
   /// Begins a savepoint. The session must not have deferred changes.
   init(_ session: inout Session) throws(StoreError) {
-    storage = try session.storage.beginSavepoint(directory: session.context.scratchDirectory)
-    changes = session.changes.copy()
+    let context = session.context
+    storage = try session.storage.beginSavepoint(directory: context.scratchDirectory)
+    (journal, sets) = session.changes.beginSavepoint()
+    restoreInserts = session.changes.history?.insertsRestorer()
     replaced = session.changes.replaced?.all
+    // Serials are never reused, and a second reference to them would force a copy.
+    let serials = session.changes.nextSerials
+    session.changes.nextSerials = [:]
+    changes = session.changes
+    session.changes.nextSerials = serials
   }
 
   /// Undoes all changes since the savepoint, and ends it.
@@ -31,15 +41,19 @@ struct Savepoint {
     }
     let (serials, blobSerial) = (session.changes.nextSerials, session.changes.nextBlobSerial)
     session.changes = changes
-    // Serials are never reused.
-    session.changes.nextSerials.merge(serials) { max($0, $1) }
-    session.changes.nextBlobSerial = blobSerial ?? changes.nextBlobSerial
+    session.changes.nextSerials = serials
+    session.changes.nextBlobSerial = blobSerial
+    journal.rollBack(to: sets)
+    restoreInserts?()
     if let replaced { session.changes.replaced?.restore(replaced) }
     session.forgetTransientState()
   }
 
   /// Ends the savepoint and keeps the changes since.
-  consuming func release(_ session: inout Session) { session.storage.release(storage) }
+  consuming func release(_ session: inout Session) {
+    session.storage.release(storage)
+    journal.release(sets)
+  }
 }
 
 extension StoreError {

@@ -4,8 +4,14 @@ import KVCloneRecords
 /// Collects a write transaction's entry in the history, in flat memory: inserts are ranges of serials, updates a bit
 /// for each object and changed property, deletions are written when a part is full.
 package struct HistoryRecorder {
-  /// Inserted objects by root entity: ranges of serials, ascending and not adjacent.
-  private var births: [UInt16: [Range<UInt64>]] = [:]
+  /// Inserted objects by root entity: ranges of serials, ascending and not adjacent. Copies for savepoints share it.
+  private final class Births {
+    var ranges: [UInt16: [Range<UInt64>]] = [:]
+  }
+
+  private let births = Births()
+  /// Undoes changes of the sets, once there was a savepoint.
+  var journal: SerialJournal?
   /// Objects that were inserted and deleted in the same transaction: they are omitted from the history.
   private var stillborn = ObjectSet()
   private var updates: [UInt16: Updates] = [:]
@@ -19,15 +25,19 @@ package struct HistoryRecorder {
 
   package init() {}
 
-  /// Returns a copy that does not change with this one.
-  func copy() -> HistoryRecorder {
-    var copy = self
-    copy.stillborn = stillborn.copy()
-    copy.updates = updates.mapValues { updates in
-      Updates(
-        objects: updates.objects.copy(), properties: updates.properties.map { ($0.code, $0.objects.copy()) })
+  /// Returns a function that removes the inserted objects that are recorded from now on.
+  func insertsRestorer() -> () -> Void {
+    let counts = births.ranges.mapValues { ($0.count, $0.last) }
+    return { [births] in
+      for root in Array(births.ranges.keys) {
+        guard let (count, last) = counts[root], let last else {
+          births.ranges[root] = nil
+          continue
+        }
+        births.ranges[root]?.removeSubrange(count...)
+        births.ranges[root]?[count - 1] = last
+      }
     }
-    return copy
   }
 
   /// Objects of one root entity.
@@ -41,7 +51,7 @@ package struct HistoryRecorder {
   package mutating func noteInserts(from first: ObjectID, count: UInt64) {
     guard count > 0 else { return }
     let range = first.serial..<first.serial + count
-    births[first.rootCode, default: []].appendJoining(range)
+    births.ranges[first.rootCode, default: []].appendJoining(range)
   }
 
   /// Records that a property of an object changed, unless the object is new.
@@ -49,16 +59,16 @@ package struct HistoryRecorder {
     if isBorn(id) { return }
     let root = id.rootCode
     if updates[root] == nil { updates[root] = Updates() }
-    updates[root]?.note(id.serial, property)
+    updates[root]?.note(id.serial, property, journal)
   }
 
   /// Records that an object was deleted.
   mutating func noteDeletion(_ entry: ChangePart.Deleted) {
     if isBorn(entry.id) {
-      _ = stillborn.insert(entry.id)
+      stillborn.insert(entry.id, journal)
       return
     }
-    _ = updates[entry.id.rootCode]?.objects.remove(entry.id.serial)
+    updates[entry.id.rootCode]?.objects.remove(entry.id.serial, journal)
     tombstoneBytes += entry.tombstone.count
     deletions.append(entry)
   }
@@ -73,7 +83,7 @@ package struct HistoryRecorder {
 
   /// Whether the object was inserted in this transaction.
   func isBorn(_ id: ObjectID) -> Bool {
-    guard let ranges = births[id.rootCode], let last = ranges.last else { return false }
+    guard let ranges = births.ranges[id.rootCode], let last = ranges.last else { return false }
     if last.contains(id.serial) { return true }
     if ranges.count == 1 { return false }
     var (low, high) = (0, ranges.count)
@@ -89,9 +99,9 @@ package struct HistoryRecorder {
 
   /// Calls `body` with each range of inserted objects that still exist, by root entity and serial.
   func forEachInserted<E: Error>(_ body: (ChangePart.Inserted) throws(E) -> Void) throws(E) {
-    for root in births.keys.sorted() {
+    for root in births.ranges.keys.sorted() {
       let gone = stillborn.set(rootCode: root)
-      for range in births[root] ?? [] {
+      for range in births.ranges[root] ?? [] {
         var start = range.lowerBound
         while start < range.upperBound {
           let end = min(gone?.next(from: start) ?? .max, range.upperBound)
@@ -119,13 +129,13 @@ package struct HistoryRecorder {
 }
 
 extension HistoryRecorder.Updates {
-  fileprivate mutating func note(_ serial: UInt64, _ property: UInt16) {
-    _ = objects.insert(serial)
+  fileprivate mutating func note(_ serial: UInt64, _ property: UInt16, _ journal: SerialJournal?) {
+    objects.insert(serial, journal)
     let place = properties.firstIndex { $0.code >= property } ?? properties.count
     if place == properties.count || properties[place].code != property {
       properties.insert((property, SerialSet()), at: place)
     }
-    _ = properties[place].objects.insert(serial)
+    properties[place].objects.insert(serial, journal)
   }
 }
 

@@ -48,19 +48,19 @@ package struct PendingChanges {
   /// Whether anything was written.
   package var isEmpty = true
   private var hasDeletes = false
+  /// Undoes changes of the sets, once there was a savepoint. Sets of objects are references, which copies share.
+  private(set) var journal: SerialJournal?
+
+  /// Begins a savepoint of the sets.
+  mutating func beginSavepoint() -> (SerialJournal, SerialJournal.Savepoint) {
+    let journal = journal ?? SerialJournal()
+    self.journal = journal
+    derived.journal = journal
+    history?.journal = journal
+    return (journal, journal.begin())
+  }
 
   package init() {}
-
-  /// Returns a copy that does not change with this one: sets of objects are references.
-  func copy() -> PendingChanges {
-    var copy = self
-    copy.inserted = inserted.copy()
-    copy.updated = updated.copy()
-    copy.derived = derived.copy()
-    copy.recent = recent?.copy()
-    copy.history = history?.copy()
-    return copy
-  }
 
   /// Whether the transaction only deleted.
   var isDeleteOnly: Bool { hasDeletes && inserted.isEmpty && nextSerials.isEmpty && nextBlobSerial == nil }
@@ -87,15 +87,15 @@ package struct PendingChanges {
 
   /// Records an inserted object.
   package mutating func noteInsert(_ id: ObjectID) {
-    _ = inserted.insert(id)
-    _ = recent?.insert(id)
+    inserted.insert(id, journal)
+    recent?.insert(id, journal)
   }
 
   /// Records a change of an object that existed before.
   mutating func noteUpdate(_ id: ObjectID) {
     isEmpty = false
-    if !inserted.contains(id) { _ = updated.insert(id) }
-    _ = recent?.insert(id)
+    if !inserted.contains(id) { updated.insert(id, journal) }
+    recent?.insert(id, journal)
   }
 
   /// Records a change of a property of an object that existed before.
@@ -114,7 +114,7 @@ package struct PendingChanges {
   mutating func noteDelete(_ id: ObjectID) {
     isEmpty = false
     hasDeletes = true
-    _ = inserted.remove(id)
-    _ = updated.remove(id)
+    inserted.remove(id, journal)
+    updated.remove(id, journal)
   }
 }

@@ -9,6 +9,8 @@ package struct PendingDerivations {
   /// By derivation, then by hop.
   private var sets: [[ObjectSet]] = []
   package private(set) var isEmpty = true
+  /// Undoes changes of the sets, once there was a savepoint.
+  var journal: SerialJournal?
 
   /// Records a change of an object behind this many relationships of a derivation; 0 is the object with the derived
   /// attribute.
@@ -16,7 +18,7 @@ package struct PendingDerivations {
     isEmpty = false
     while sets.count <= derivation.index { sets.append([]) }
     while sets[derivation.index].count <= hop { sets[derivation.index].append(ObjectSet()) }
-    _ = sets[derivation.index][hop].insert(id)
+    sets[derivation.index][hop].insert(id, journal)
   }
 
   /// Whether a change was recorded.
@@ -31,13 +33,6 @@ package struct PendingDerivations {
     let set = sets[derivation.index][hop]
     sets[derivation.index][hop] = ObjectSet()
     return set
-  }
-
-  /// Returns a copy that does not change with this one.
-  func copy() -> PendingDerivations {
-    var copy = self
-    copy.sets = sets.map { $0.map { $0.copy() } }
-    return copy
   }
 
   /// Removes everything.
