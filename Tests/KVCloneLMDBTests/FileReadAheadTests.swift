@@ -12,6 +12,30 @@ import Testing
     try expectTrees(bench, valuePages: readsValues ? 5 : 1)
   }
 
+  /// After the walk of a file that exceeds memory, its pages have to be read once more.
+  @Test func scanRequestsTheLeavesThatFollow() throws {
+    let bench = try ReadAheadBench()
+    let file = try PageFile(pinning: bench.environment)
+    let reader = try PageReader(file, try file.walk())
+    let table = try #require(reader.map.tables.firstIndex { $0.name == "small" })
+    _ = bench.log.take()
+    var count = 0
+    try reader.scan(table, from: UnsafeRawBufferPointer(start: nil, count: 0)) { _ in
+      count += 1
+      return true
+    }
+    #expect(count == Int(ReadAheadBench.entryCount))
+    let requested = bench.log.takeRuns().flatMap { Array($0) }
+    #expect(Set(requested).count == requested.count && Set(requested).isSubset(of: bench.leaves[0]))
+    #expect(requested.count >= bench.leaves[0].count - 8)
+    count = 0
+    try reader.scan(table, from: UnsafeRawBufferPointer(start: nil, count: 0)) { _ in
+      count += 1
+      return count < 100
+    }
+    #expect(bench.log.take() == [])
+  }
+
   @Test func copyRequestsEachPageOnce() throws {
     let bench = try ReadAheadBench()
     let file = try PageFile(pinning: bench.environment)

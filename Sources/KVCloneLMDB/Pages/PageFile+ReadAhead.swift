@@ -19,8 +19,11 @@ struct PageFileReadAhead {
   /// Pages that are requested ahead: 1 MiB.
   private static let window: UInt64 = 256
 
-  private var index = 0
+  /// The first child or value that was not requested.
+  private var index: Int
   private var distance: UInt64 = 0
+
+  init(from index: Int = 0) { self.index = index }
 
   /// Requests what follows the child `index` of a branch page.
   mutating func child(_ index: Int, of page: PageView, in file: PageFile) {

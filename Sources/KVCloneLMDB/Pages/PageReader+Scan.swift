@@ -1,4 +1,8 @@
 extension PageReader {
+  /// A scan that has read so many leaves requests those that follow. Before, the walk has read all pages, but the page
+  /// cache does not keep those of a file that exceeds memory.
+  private static var requestedFrom: Int { 8 }
+
   /// Calls `body` with each entry from the first key at or after `key`, ascending, until it returns false. Skips what
   /// is corrupted.
   package func scan(
@@ -18,7 +22,12 @@ extension PageReader {
     let isHollow = table == hollowTable
     // An unwalked tree may lead to a page again and again. A sound one has each of the file's pages at most once.
     var leavesLeft = max(file.meta?.lastPage ?? 0, file.byteCount / UInt64(LMDBLimits.pageSize))
+    var leavesRead = 0
+    var ahead = PageFileReadAhead()
+    var branch: UInt64?
     repeat {
+      leavesRead += 1
+      if leavesRead > Self.requestedFrom { try request(path, tree, &ahead, &branch) }
       guard leavesLeft > 0 else {
         throw PageError(page: path.pages[tree.depth - 1], problem: .reachedTwice)
       }
@@ -38,5 +47,18 @@ extension PageReader {
         if unsafe !body(entry) { return }
       }
     } while try move(&path, tree, by: 1, skipping: true)
+  }
+
+  /// Requests leaves of the same branch page.
+  ///
+  /// - Parameter branch: the page of the last call.
+  private func request(
+    _ path: PagePath, _ tree: PageTree, _ ahead: inout PageFileReadAhead, _ branch: inout UInt64?
+  ) throws(PageError) {
+    guard tree.depth > 1 else { return }
+    let (number, index) = (path.pages[tree.depth - 2], path.indexes[tree.depth - 2])
+    if branch != number { ahead = PageFileReadAhead(from: index) }
+    branch = number
+    ahead.child(index, of: try cache.page(number, isLeaf: false, of: file).view, in: file)
   }
 }
