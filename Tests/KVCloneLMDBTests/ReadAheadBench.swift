@@ -124,9 +124,14 @@ final class ReadAheadBench {
   }
 
   /// Scans as a fetch does; returns the number of entries before the end.
+  ///
+  /// - Parameter isExact: whether the scan begins at the first key, or at a missing key before it.
   @discardableResult
-  func scan(_ table: Int, _ numbers: Range<UInt64>, isBounded: Bool = true, _ reader: MapTestReader) -> Int {
-    let (low, high) = (Self.key(numbers.lowerBound), Self.key(numbers.upperBound))
+  func scan(
+    _ table: Int, _ numbers: Range<UInt64>, isBounded: Bool = true, isExact: Bool = true, _ reader: MapTestReader
+  ) -> Int {
+    let low = isExact ? Self.key(numbers.lowerBound) : Self.key(max(numbers.lowerBound, 1) - 1) + [255]
+    let high = Self.key(numbers.upperBound)
     return low.withUnsafeBytes { low in
       high.withUnsafeBytes { high in
         let none = UnsafeRawBufferPointer(start: nil, count: 0)

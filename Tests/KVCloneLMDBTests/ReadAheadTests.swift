@@ -49,6 +49,32 @@ import Testing
     #expect(requested.count < bench.leaves[0].count + bench.leaves[0].count / 10)
   }
 
+  /// The lists of objects in order: each scan has an end, and the next one begins there.
+  @Test(arguments: [10, 40, 100] as [UInt64], [true, false])
+  func boundedScansThatContinueAnotherRequestWhatFollows(count: UInt64, isExact: Bool) throws {
+    let bench = try ReadAheadBench()
+    let reader = try MapTestReader(bench.environment)
+    for start in stride(from: 0, to: ReadAheadBench.entryCount, by: Int(count)) {
+      bench.scan(0, start..<start + count, isExact: isExact, reader)
+    }
+    let requested = bench.log.takeRuns().flatMap { Array($0) }.filter(bench.leaves[0].contains)
+    #expect(Set(requested).count >= bench.leaves[0].count - 16)
+    #expect(requested.count < bench.leaves[0].count + bench.leaves[0].count / 10)
+  }
+
+  @Test func boundedScansInNoOrderRequestTheirLeaves() throws {
+    let bench = try ReadAheadBench()
+    let reader = try MapTestReader(bench.environment)
+    var generator = SeededGenerator(seed: 6)
+    for _ in 0..<300 {
+      let start = generator.next() % ReadAheadBench.entryCount
+      let leaves = try bench.leaves(0, start..<start + 200)
+      bench.scan(0, start..<start + 200, reader)
+      // A few scans happen to begin near the end of the one before.
+      #expect(bench.log.take().intersection(bench.leaves[0]).subtracting(leaves).count <= 8)
+    }
+  }
+
   @Test func nothingIsRequestedFromMemory() throws {
     let bench = try ReadAheadBench(isCold: false)
     let reader = try MapTestReader(bench.environment)

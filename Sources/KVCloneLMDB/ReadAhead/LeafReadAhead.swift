@@ -29,6 +29,13 @@ struct LeafReadAhead {
   private var window: Int32 = 0
   /// Whether no leaves follow those ahead.
   private var isComplete = false
+  /// Whether leaves were not requested because of a scan's end.
+  private var isCut = false
+  /// How often reads continued behind the end of a scan. A scan may look at one leaf behind its end. After more, ends do
+  /// not matter: scans of short ranges that follow each other, such as the lists of objects in order, are one read in
+  /// order.
+  private var passedEnds = 0
+  private var passesEnds: Bool { passedEnds > 1 }
   /// The number of consecutive windows that were in the page cache, whether or not the reads were in order.
   private var residentWindows: Int32 = 0
 
@@ -43,22 +50,35 @@ struct LeafReadAhead {
     _ path: BranchPath, isInOrder: Bool, before end: UnsafeRawBufferPointer, _ pages: inout MappedPages
   ) -> (isInOrder: Bool, leaves: Int32) {
     guard path.level > 0 else { return (false, 0) }
-    let steps = steps(to: path)
-    parent = path.last
-    grandparent = path.level > 1 ? path.steps[path.level - 2] : BranchStep()
+    // A scan begins in the leaf before if its first key would be at that leaf's end.
+    let isBefore = isLeafBefore(path)
+    let steps = isBefore ? 0 : steps(to: path)
+    if !isBefore {
+      parent = path.last
+      grandparent = path.level > 1 ? path.steps[path.level - 2] : BranchStep()
+    }
     if let steps, path.level == ahead.level, steps <= max(distance + 1, Self.longestStep) {
       // The same leaf again, such as its copy in a write transaction, is not yet an order.
       if steps == 0, window == 0, !isInOrder { return (false, 0) }
       distance -= steps
-      if distance < 0 { begin(behind: path) }
+      if distance < 0 {
+        if isCut, !passesEnds {
+          passedEnds += unsafe path.last.page.isKey(Int(path.last.index), atOrAfter: end) ? 1 : 2
+          if passesEnds { window = 0 }
+        }
+        begin(behind: path)
+      }
     } else {
       begin(behind: path)
       window = 0
+      passedEnds = 0
       if !isInOrder { return (false, 0) }
     }
     let leavesOfParent = parent.count - parent.index - 1
     if isComplete { return (true, leavesOfParent) }
-    if distance <= window / 2 { unsafe extend(before: end, &pages) }
+    if distance <= window / 2 {
+      unsafe extend(before: passesEnds ? UnsafeRawBufferPointer(start: nil, count: 0) : end, &pages)
+    }
     return (true, max(0, min(distance - window / 2, leavesOfParent)))
   }
 
@@ -74,11 +94,21 @@ struct LeafReadAhead {
     return parent.count - parent.index + last.index
   }
 
+  /// Whether `path` leads to the leaf before the last one.
+  private func isLeafBefore(_ path: BranchPath) -> Bool {
+    let last = path.last
+    if unsafe last.page.base == parent.page.base { return last.index + 1 == parent.index }
+    guard path.level > 1, parent.index == 0, last.index + 1 == last.count else { return false }
+    let above = path.steps[path.level - 2]
+    return unsafe above.page.base == grandparent.page.base && above.index + 1 == grandparent.index
+  }
+
   private mutating func begin(behind path: BranchPath) {
     ahead = path
     ahead.last.index += 1
     distance = 0
     isComplete = false
+    isCut = false
   }
 
   private mutating func extend(before end: UnsafeRawBufferPointer, _ pages: inout MappedPages) {
@@ -90,6 +120,7 @@ struct LeafReadAhead {
       if step.index >= step.count {
         guard unsafe ahead.enterNextBranch(before: end, &pages) else {
           isComplete = true
+          isCut = unsafe !end.isEmpty
           return
         }
         if !isProbablyResident { unsafe requestBranches(before: end, &pages) }
@@ -108,7 +139,10 @@ struct LeafReadAhead {
       }
       ahead.last.index += count
       distance += count
-      if count < wanted { return }
+      if count < wanted {
+        isCut = true
+        return
+      }
     }
   }
 
