@@ -1,5 +1,6 @@
 public import KVCloneCore
 public import KVCloneModel
+import KVCloneRecords
 
 /// The changes of an editing context.
 struct ContextChanges: Sendable {

@@ -1,3 +1,5 @@
+package import KVCloneRecords
+
 /// Writes JSON into a byte buffer, and inserts the commas.
 package struct JSONWriter: Sendable {
   package private(set) var bytes: [UInt8] = []

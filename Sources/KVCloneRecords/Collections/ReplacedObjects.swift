@@ -8,11 +8,11 @@ package final class ReplacedObjects: Sendable {
   package init() {}
 
   /// All replaced objects so far, for savepoints.
-  var all: [ObjectID: ObjectID] { replaced.withLock { $0 } }
+  package var all: [ObjectID: ObjectID] { replaced.withLock { $0 } }
 
-  func restore(_ all: [ObjectID: ObjectID]) { replaced.withLock { $0 = all } }
+  package func restore(_ all: [ObjectID: ObjectID]) { replaced.withLock { $0 = all } }
 
-  func note(_ others: [ObjectID: ObjectID]) { replaced.withLock { $0.merge(others) { $1 } } }
+  package func note(_ others: [ObjectID: ObjectID]) { replaced.withLock { $0.merge(others) { $1 } } }
 
   /// The object that finally replaces an object.
   package func last(from id: ObjectID) -> ObjectID { replaced.withLock { $0.last(from: id) } }

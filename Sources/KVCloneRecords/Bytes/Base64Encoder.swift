@@ -5,8 +5,10 @@ package struct Base64Encoder {
   private var carry: UInt32 = 0
   private var carriedCount = 0
 
+  package init() {}
+
   /// Encodes complete groups, and buffers up to two bytes.
-  mutating func append(_ bytes: UnsafeRawBufferPointer, to text: inout [UInt8]) {
+  package mutating func append(_ bytes: UnsafeRawBufferPointer, to text: inout [UInt8]) {
     text.reserveCapacity(text.count + bytes.count / 3 * 4 + 8)
     let alphabet = Base64Encoder.alphabet
     for byte in bytes {
@@ -23,7 +25,7 @@ package struct Base64Encoder {
   }
 
   /// Encodes the buffered bytes.
-  mutating func finish(into text: inout [UInt8]) {
+  package mutating func finish(into text: inout [UInt8]) {
     guard carriedCount > 0 else { return }
     let bits = carry << UInt32(8 * (3 - carriedCount))
     for index in 0..<4 {
