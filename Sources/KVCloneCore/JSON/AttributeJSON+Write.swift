@@ -13,7 +13,7 @@ extension AttributeJSON {
     case .float(let value): writer.float(value)
     case .boolean(let value): writer.boolean(value)
     case .string(let value), .uri(let value): writer.string(value)
-    case .uuid(let value): writer.string(value.uuidString)
+    case .uuid(let value): writer.uuid(value)
     case .decimal(let value): writer.string(value.isNaN ? "NaN" : value.description)
     case .date(let value): write(date: value.timeIntervalSinceReferenceDate, to: &writer)
     case .binary(let data), .transformable(let data):
@@ -35,7 +35,8 @@ extension AttributeJSON {
     }
   }
 
-  private static func write(date seconds: Double, to writer: inout JSONWriter) {
+  package static func write(date seconds: Double, to writer: inout JSONWriter) {
+    if writer.date(secondsSince2001: seconds) { return }
     if let text = CalendarText.text(secondsSince2001: seconds) {
       writer.string(text)
     } else {

@@ -1,4 +1,9 @@
-package import KVCloneRecords
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
+package import KVCloneModel
 
 /// Writes JSON into a byte buffer, and inserts the commas.
 package struct JSONWriter: Sendable {
@@ -54,24 +59,56 @@ package struct JSONWriter: Sendable {
     needsComma = false
   }
 
+  /// Like ``key(_:)``, for a name in quotation marks and its colon.
+  package mutating func key(encoded name: UnsafeRawBufferPointer) {
+    begin()
+    bytes.append(contentsOf: name)
+    needsComma = false
+  }
+
+  /// Appends what `write` writes to memory of this size; returns the number of bytes.
+  private mutating func append(atMost limit: Int, _ write: (UnsafeMutablePointer<UInt8>) -> Int) -> Int {
+    var length = 0
+    bytes.append(addingCapacity: limit) { (span: inout OutputSpan<UInt8>) in
+      span.withUnsafeMutableBufferPointer { buffer, count in
+        if let base = buffer.baseAddress { length = write(base + count) }
+        count += length
+      }
+    }
+    return length
+  }
+
+  /// Appends a value of at most `limit` bytes with its comma; nothing, if `write` returns 0.
+  @discardableResult
+  private mutating func value(atMost limit: Int, _ write: (UnsafeMutablePointer<UInt8>) -> Int) -> Bool {
+    let comma = needsComma ? 1 : 0
+    let length = append(atMost: limit + 1) { target in
+      target[0] = UInt8(ascii: ",")
+      let length = write(target + comma)
+      return length == 0 ? 0 : comma + length
+    }
+    if length > 0 { needsComma = true }
+    return length > 0
+  }
+
   package mutating func null() { raw("null") }
 
   package mutating func boolean(_ value: Bool) { raw(value ? "true" : "false") }
 
-  package mutating func integer(_ value: some BinaryInteger) { raw(String(value)) }
+  package mutating func integer(_ value: some BinaryInteger) {
+    guard let number = Int64(exactly: value) else { return raw(String(value)) }
+    self.value(atMost: JSONBytes.integerLimit) { JSONBytes.integer(number, to: $0) }
+  }
 
   /// Writes the shortest number that parses to an equal one; NaN and the infinities, which JSON lacks, become strings.
   package mutating func double(_ value: Double) {
-    if value.isFinite { raw(JSONWriter.shortest(value.description)) } else { raw(JSONWriter.name(nonFinite: value)) }
+    if self.value(atMost: JSONBytes.shortLimit, { JSONBytes.short(value, to: $0) }) { return }
+    raw(JSONBytes.text(value))
   }
 
   /// Like ``double(_:)``, with the fewer digits that identify a Float.
   package mutating func float(_ value: Float) {
-    guard value.isFinite else { return double(Double(value)) }
-    let text = value.description
-    // A parser may use Double, and rounding twice can differ from rounding once.
-    let survives = Double(text).map { Float($0) == value } ?? false
-    raw(JSONWriter.shortest(survives ? text : Double(value).description))
+    if value.isFinite { raw(JSONBytes.text(value)) } else { double(Double(value)) }
   }
 
   /// Writes JSON text as one value.
@@ -81,11 +118,38 @@ package struct JSONWriter: Sendable {
   }
 
   package mutating func string(_ value: String) {
+    var copy = value
+    copy.withUTF8 { string(utf8: UnsafeRawBufferPointer($0)) }
+  }
+
+  /// Writes a text in UTF-8, a long one in pieces.
+  package mutating func string(utf8 text: UnsafeRawBufferPointer) {
+    let pieceSize = 1 << 13
+    if text.count <= pieceSize {
+      value(atMost: 2 + JSONBytes.escapedLimit(text.count)) { JSONBytes.quoted(text, to: $0) }
+      return
+    }
     begin()
     bytes.append(UInt8(ascii: "\""))
-    var copy = value
-    copy.withUTF8 { appendEscaped($0) }
+    for start in stride(from: 0, to: text.count, by: pieceSize) {
+      let piece = UnsafeRawBufferPointer(rebasing: text[start..<min(start + pieceSize, text.count)])
+      _ = append(atMost: JSONBytes.escapedLimit(piece.count)) { JSONBytes.escape(piece, to: $0) }
+    }
     bytes.append(UInt8(ascii: "\""))
+  }
+
+  /// Writes a text that ends with a number; it starts with a quotation mark, and is escaped.
+  package mutating func string(encoded start: UnsafeRawBufferPointer, _ number: UInt64) {
+    value(atMost: start.count + JSONBytes.integerLimit + 1) { JSONBytes.quoted(start, number, to: $0) }
+  }
+
+  package mutating func uuid(_ value: UUID) {
+    self.value(atMost: JSONBytes.uuidLength) { JSONBytes.uuid(value, to: $0) }
+  }
+
+  /// Writes a date in the usual form; returns false for others.
+  package mutating func date(secondsSince2001 seconds: Double) -> Bool {
+    value(atMost: CalendarText.shortLimit + 2) { JSONBytes.date(seconds, to: $0) }
   }
 
   /// Writes a string of base64, encoded incrementally: `body` passes each part to the encoder, and may pass on and
@@ -102,51 +166,6 @@ package struct JSONWriter: Sendable {
   /// Encodes a part of the text that ``base64(_:)`` writes.
   package mutating func append(base64 piece: UnsafeRawBufferPointer, _ encoder: inout Base64Encoder) {
     encoder.append(piece, to: &bytes)
-  }
-
-  private mutating func appendEscaped(_ text: UnsafeBufferPointer<UInt8>) {
-    var start = 0
-    for index in text.indices {
-      let byte = text[index]
-      guard byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte == 0x7F else { continue }
-      bytes.append(contentsOf: text[start..<index])
-      start = index + 1
-      bytes.append(UInt8(ascii: "\\"))
-      switch byte {
-      case 0x08: bytes.append(UInt8(ascii: "b"))
-      case 0x09: bytes.append(UInt8(ascii: "t"))
-      case 0x0A: bytes.append(UInt8(ascii: "n"))
-      case 0x0C: bytes.append(UInt8(ascii: "f"))
-      case 0x0D: bytes.append(UInt8(ascii: "r"))
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes.append(byte)
-      default:
-        bytes.append(contentsOf: "u00".utf8)
-        bytes.append(JSONWriter.hexDigit(byte >> 4))
-        bytes.append(JSONWriter.hexDigit(byte & 15))
-      }
-    }
-    bytes.append(contentsOf: text[start...])
-  }
-
-  private static func hexDigit(_ value: UInt8) -> UInt8 {
-    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
-  }
-
-  /// Swift's description has the fewest digits already, but writes `5.0` and `1e+20`.
-  static func shortest(_ description: String) -> String {
-    if description.hasSuffix(".0") { return String(description.dropLast(2)) }
-    guard let exponent = description.firstIndex(of: "e") else { return description }
-    var digits = description[description.index(after: exponent)...]
-    let isNegative = digits.hasPrefix("-")
-    if isNegative || digits.hasPrefix("+") { digits = digits.dropFirst() }
-    while digits.count > 1, digits.hasPrefix("0") { digits = digits.dropFirst() }
-    var mantissa = description[..<exponent]
-    if mantissa.hasSuffix(".0") { mantissa = mantissa.dropLast(2) }
-    return "\(mantissa)e\(isNegative ? "-" : "")\(digits)"
-  }
-
-  static func name(nonFinite value: Double) -> String {
-    value.isNaN ? #""NaN""# : value < 0 ? #""-Infinity""# : #""Infinity""#
   }
 }
 

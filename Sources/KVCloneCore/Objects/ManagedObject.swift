@@ -1,5 +1,5 @@
 public import KVCloneModel
-import KVCloneRecords
+package import KVCloneRecords
 
 /// A copy of an object as a transaction read it. It may leave the transaction, and can be changed and saved later.
 ///
@@ -10,7 +10,7 @@ public struct ManagedObject: Sendable {
   public let id: ObjectID
   package let entity: CompiledEntity
   let schema: Schema
-  private let record: RecordCopy
+  package let record: RecordCopy
   private var extras = ManagedObjectExtras.none
 
   init(

@@ -14,7 +14,11 @@ package enum CalendarText {
 
   /// Formats a date; nil if no calendar text parses to an equal one (NaN, the infinities, −0, years past 9999).
   package static func text(secondsSince2001 value: Double) -> String? {
-    guard value.isFinite, value != 0 || value.sign == .plus, abs(value) < 4e11 else { return nil }
+    let short = [UInt8](unsafeUninitializedCapacity: shortLimit) { buffer, count in
+      if let base = buffer.baseAddress { count = write(secondsSince2001: value, to: base) }
+    }
+    if !short.isEmpty { return String(decoding: short, as: UTF8.self) }
+    guard value.isFinite, value != 0 || value.sign == .plus, abs(value) < maximumSeconds else { return nil }
     var (whole, fraction) = decimalParts(value.magnitude)
     if value < 0 {
       // −2.25 is 0.75 of a second after −3.
@@ -25,29 +29,65 @@ package enum CalendarText {
         fraction = complement(fraction)
       }
     }
-    let day = floorDivide(whole, secondsPerDay)
-    let second = whole - day * secondsPerDay
-    let (year, month, dayOfMonth) = civil(day: day)
-    guard years.contains(year) else { return nil }
-    var text: [UInt8] = []
-    text.reserveCapacity(32)
-    append(year, width: 4, to: &text)
-    text.append(UInt8(ascii: "-"))
-    append(month, width: 2, to: &text)
-    text.append(UInt8(ascii: "-"))
-    append(dayOfMonth, width: 2, to: &text)
-    text.append(UInt8(ascii: "T"))
-    append(second / 3600, width: 2, to: &text)
-    text.append(UInt8(ascii: ":"))
-    append(second / 60 % 60, width: 2, to: &text)
-    text.append(UInt8(ascii: ":"))
-    append(second % 60, width: 2, to: &text)
+    var text = [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
+      if let base = buffer.baseAddress, write(wholeSeconds: whole, to: base) { count = wholeLength }
+    }
+    if text.isEmpty { return nil }
     if !fraction.isEmpty {
       text.append(UInt8(ascii: "."))
       text.append(contentsOf: fraction)
     }
     text.append(UInt8(ascii: "Z"))
     return String(decoding: text, as: UTF8.self)
+  }
+
+  /// The maximum size of a text from ``write(secondsSince2001:to:)``.
+  package static let shortLimit = 32
+  /// Beyond every year with four digits.
+  private static let maximumSeconds = 4e11
+  /// The length of `2001-01-01T00:00:00`.
+  private static let wholeLength = 19
+
+  /// Writes the text of a date with up to six digits after the second; returns its length, or 0 for other dates.
+  package static func write(secondsSince2001 value: Double, to target: UnsafeMutablePointer<UInt8>) -> Int {
+    guard value != 0 || value.sign == .plus, value.magnitude < maximumSeconds,
+      let decimal = ShortDecimal(value.magnitude)
+    else { return 0 }
+    let parts = decimal.parts
+    var (whole, fraction) = (Int64(parts.whole), parts.fraction)
+    if value < 0 {
+      whole = -whole
+      if fraction > 0 { (whole, fraction) = (whole - 1, decimal.divisor - fraction) }
+    }
+    guard write(wholeSeconds: whole, to: target) else { return 0 }
+    var count = wholeLength
+    if decimal.scale > 0 {
+      target[count] = UInt8(ascii: ".")
+      JSONBytes.digits(fraction, decimal.scale, to: target + count + 1)
+      count += 1 + decimal.scale
+    }
+    target[count] = UInt8(ascii: "Z")
+    return count + 1
+  }
+
+  /// Writes a date and time of day; returns false if its year does not have four digits.
+  private static func write(wholeSeconds whole: Int64, to target: UnsafeMutablePointer<UInt8>) -> Bool {
+    let day = floorDivide(whole, secondsPerDay)
+    let second = UInt64(whole - day * secondsPerDay)
+    let (year, month, dayOfMonth) = civil(day: day)
+    guard years.contains(year) else { return false }
+    JSONBytes.digits(UInt64(year), 4, to: target)
+    target[4] = UInt8(ascii: "-")
+    JSONBytes.digits(UInt64(month), 2, to: target + 5)
+    target[7] = UInt8(ascii: "-")
+    JSONBytes.digits(UInt64(dayOfMonth), 2, to: target + 8)
+    target[10] = UInt8(ascii: "T")
+    JSONBytes.digits(second / 3600, 2, to: target + 11)
+    target[13] = UInt8(ascii: ":")
+    JSONBytes.digits(second / 60 % 60, 2, to: target + 14)
+    target[16] = UInt8(ascii: ":")
+    JSONBytes.digits(second % 60, 2, to: target + 17)
+    return true
   }
 }
 
@@ -91,14 +131,6 @@ extension CalendarText {
     // The last digit is not 0, so its complement to ten needs no carry.
     result[result.count - 1] += 1
     return result
-  }
-
-  private static func append(_ number: Int64, width: Int, to text: inout [UInt8]) {
-    var divisor: Int64 = width == 4 ? 1000 : 10
-    while divisor > 0 {
-      text.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
-      divisor /= 10
-    }
   }
 }
 

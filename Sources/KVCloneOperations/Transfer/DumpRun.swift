@@ -1,6 +1,7 @@
 import KVClone
 import KVCloneCore
 import KVCloneModel
+import KVCloneRecords
 
 /// The state of one dump, and its written objects.
 struct DumpRun {
@@ -27,18 +28,15 @@ struct DumpRun {
     if let directory = options.blobsDirectory { try TransferFiles.prepareDirectory(directory) }
     var run = DumpRun(writer: ObjectLineWriter(model: model, options: options, insideIDs: ids), options: options)
     run.writer.writeHeader(model, uuid)
-    if let ids {
-      try run.dump(ids, of: Set(wanted), transaction, sink)
-    } else {
-      for entity in wanted {
-        try transaction.forEachObject(of: entity, includesSubentities: false) { object in
-          try run.dump(object, entity, transaction, sink)
-          return true
-        }
+    return try transaction._withSession { session in
+      if let ids {
+        try run.dump(ids, of: Set(wanted), session, sink)
+      } else {
+        for entity in wanted { try run.dump(try session.schema.entity(entity), session, sink) }
       }
+      try run.writer.flush(to: sink)
+      return run.result
     }
-    try run.writer.flush(to: sink)
-    return run.result
   }
 
   /// Returns the concrete entities among the named ones and their descendants, sorted by name.
@@ -49,26 +47,44 @@ struct DumpRun {
     return all.map(\.name).sorted(by: AttributeJSON.utf8Precedes)
   }
 
+  /// Writes the objects of one concrete entity.
   private mutating func dump(
-    _ ids: [ObjectID], of wanted: Set<String>, _ transaction: borrowing ReadTransaction,
-    _ sink: (RawSpan) throws -> Void
+    _ entity: CompiledEntity, _ session: borrowing Session, _ sink: (RawSpan) throws -> Void
+  ) throws {
+    let countBefore = result.objectCount
+    var failure: (any Error)?
+    try session.forEachRecord(of: entity, includesSubentities: false) { (id, record) throws(StoreError) in
+      do {
+        try dump(id, record, session, sink)
+        return true
+      } catch {
+        failure = error
+        return false
+      }
+    }
+    if let failure { throw failure }
+    let count = result.objectCount - countBefore
+    if count > 0 { result.counts[entity.name] = count }
+  }
+
+  private mutating func dump(
+    _ ids: [ObjectID], of wanted: Set<String>, _ session: borrowing Session, _ sink: (RawSpan) throws -> Void
   ) throws {
     // Ids sort by root entity; lines by concrete entity.
     var byEntity: [String: [ObjectID]] = [:]
-    for id in ids { byEntity[try transaction.object(id).entityName, default: []].append(id) }
+    for id in ids { byEntity[try session.entity(of: id).name, default: []].append(id) }
     for (entity, ids) in byEntity.sorted(by: { AttributeJSON.utf8Precedes($0.key, $1.key) })
     where wanted.contains(entity) {
-      for id in ids { try dump(try transaction.object(id), entity, transaction, sink) }
+      for id in ids { try dump(id, try session.existingRecord(id), session, sink) }
+      result.counts[entity] = ids.count
     }
   }
 
   private mutating func dump(
-    _ object: ManagedObject, _ entity: String, _ transaction: borrowing ReadTransaction,
-    _ sink: (RawSpan) throws -> Void
+    _ id: ObjectID, _ record: borrowing RecordView, _ session: borrowing Session, _ sink: (RawSpan) throws -> Void
   ) throws {
-    try writer.writeLine(object, in: transaction, to: sink)
+    try writer.writeLine(id, record, in: session, to: sink)
     result.objectCount += 1
-    result.counts[entity, default: 0] += 1
     if result.objectCount & 1023 == 0 { options.progress?(result.objectCount) }
   }
 }

@@ -18,15 +18,13 @@ package struct ObjectLineWriter {
   private let insideIDs: [ObjectID]?
   /// Blobs with a file: a bit each, because there may be millions.
   private let writtenBlobs = SerialSet()
-  private var shapes: [String: EntityShape] = [:]
+  private var plans: [UInt16: ObjectLinePlan] = [:]
+  /// The plan of the last record: neighbours usually have the same layout.
+  private var lastPlan: ObjectLinePlan?
+  private var names = KnownObjectNames()
   package var json = JSONWriter()
 
-  /// The content of an entity's lines, looked up once.
-  private struct EntityShape {
-    let attributes: [AttributeDescription]
-    let relationships: [RelationshipDescription]
-  }
-
+  /// Creates a writer for the objects of one transaction that does not change them.
   package init(model: ManagedObjectModel, options: DumpOptions = DumpOptions(), insideIDs: [ObjectID]? = nil) {
     self.model = model
     self.insideIDs = insideIDs
@@ -49,11 +47,11 @@ package struct ObjectLineWriter {
   }
 
   /// One line with its line feed.
-  package mutating func writeLine<T: ObjectReading & ~Copyable>(
-    _ object: ManagedObject, in transaction: borrowing T, to sink: Sink
+  mutating func writeLine(
+    _ id: ObjectID, _ record: borrowing RecordView, in session: borrowing Session, to sink: Sink
   ) throws {
     json.beginObject()
-    try writeMembers(object, in: transaction, to: sink)
+    try writeMembers(id, record, in: session, to: sink)
     json.endObject()
     json.newLine()
     try flushIfLarge(to: sink)
@@ -63,22 +61,36 @@ package struct ObjectLineWriter {
   package mutating func writeMembers<T: ObjectReading & ~Copyable>(
     _ object: ManagedObject, in transaction: borrowing T, to sink: Sink
   ) throws {
-    let shape = self.shape(of: object.entityName)
-    json.member("id", object.name)
+    try transaction._withSession { session in
+      try writeMembers(object.id, object.record.view, in: session, to: sink)
+    }
+  }
+
+  private mutating func writeMembers(
+    _ id: ObjectID, _ record: borrowing RecordView, in session: borrowing Session, to sink: Sink
+  ) throws {
+    let plan = try plan(of: record, id, session.schema)
+    names.insert(id, plan.entity)
+    json.key("id")
+    try write(id, isOutside: false, in: session)
     json.key("attributes")
     json.beginObject()
-    for attribute in shape.attributes {
-      let value = try object.value(attribute.name)
-      // An absent attribute gets its default when it is loaded, so a nil that is not the default is written explicitly.
-      if value == nil && !attribute.hasDefault { continue }
-      json.key(attribute.name)
-      try write(value, attribute, attribute.name, of: object.id, in: transaction, to: sink)
+    for (index, step) in plan.attributeSteps.enumerated() {
+      if let field = step.field {
+        try write(field, step, plan, index, record, id, in: session, to: sink)
+      } else {
+        let attribute = plan.attributes[index]
+        let value = try plan.entity.value(named: attribute.name, in: record, id: id, schema: session.schema)
+        if value == nil && !step.writesNil { continue }
+        plan.writeName(step, to: &json)
+        try write(value, attribute, attribute.name, of: id, in: session, to: sink)
+      }
     }
     json.endObject()
     json.key("relationships")
     json.beginObject()
-    for relationship in shape.relationships {
-      try write(relationship, of: object, in: transaction, to: sink)
+    for (index, step) in plan.relationshipSteps.enumerated() {
+      try write(plan.relationships[index], step, plan, record, id, in: session, to: sink)
     }
     json.endObject()
   }
@@ -95,77 +107,115 @@ package struct ObjectLineWriter {
     json.removeWritten()
   }
 
-  private mutating func shape(of entity: String) -> EntityShape {
-    if let known = shapes[entity] { return known }
-    let attributes = model.attributes(of: entity).filter(\.isStored)
-    let relationships = model.relationships(of: entity).filter { !$0.isTransient }
-    let shape = EntityShape(
-      attributes: attributes.sorted { AttributeJSON.utf8Precedes($0.name, $1.name) },
-      relationships: relationships.sorted { AttributeJSON.utf8Precedes($0.name, $1.name) })
-    shapes[entity] = shape
-    return shape
+  private mutating func plan(
+    of record: borrowing RecordView, _ id: ObjectID, _ schema: Schema
+  ) throws(StoreError) -> ObjectLinePlan {
+    if let lastPlan, lastPlan.layout == record.layout, lastPlan.entity.rootCode == id.rootCode { return lastPlan }
+    let entity = try schema.entity(of: record, id: id)
+    let plan = plans[record.layout.id] ?? ObjectLinePlan(record.layout, entity, model)
+    plans[record.layout.id] = plan
+    lastPlan = plan
+    return plan
   }
 
-  private mutating func write<T: ObjectReading & ~Copyable>(
-    _ relationship: RelationshipDescription, of object: ManagedObject, in transaction: borrowing T, to sink: Sink
+  private mutating func write(
+    _ relationship: CompiledRelationship, _ step: ObjectLinePlan.Step, _ plan: ObjectLinePlan,
+    _ record: borrowing RecordView, _ id: ObjectID, in session: borrowing Session, to sink: Sink
   ) throws {
-    guard relationship.isToMany else {
-      guard let target = object.toOne(relationship.name) else { return }
-      json.key(relationship.name)
-      json.string(try name(of: target, in: transaction))
-      return
+    let count = session.count(id, relationship, in: record, plan.entity)
+    if count == 0 { return }
+    plan.writeName(step, to: &json)
+    if relationship.isToMany { json.beginArray() }
+    var failure: (any Error)?
+    // Lists of an unordered relationship ascend.
+    try session.forEachMember(id, relationship, in: record, plan.entity) { (member) throws(StoreError) in
+      do {
+        try write(member, isOutside: !isInside(member), in: session)
+        try flushIfLarge(to: sink)
+      } catch {
+        failure = error
+      }
+      return failure == nil
     }
-    guard object.count(relationship.name) > 0 else { return }
-    var members = try transaction.members(object.id, relationship.name)
-    if !relationship.isOrdered { members.sort() }
-    json.key(relationship.name)
-    json.beginArray()
-    for member in members {
-      json.string(try name(of: member, in: transaction))
-      if json.bytes.count >= ObjectLineWriter.flushSize { try flush(to: sink) }
-    }
-    json.endArray()
+    if let failure { throw failure }
+    if relationship.isToMany { json.endArray() }
   }
 
-  private func name<T: ObjectReading & ~Copyable>(
-    of id: ObjectID, in transaction: borrowing T
-  ) throws -> String {
-    let name = try transaction.name(of: id)
-    guard let insideIDs else { return name }
+  /// Writes the name of an object.
+  private mutating func write(
+    _ id: ObjectID, isOutside: Bool, in session: borrowing Session
+  ) throws(StoreError) {
+    if names.write(id, isOutside: isOutside, to: &json) { return }
+    names.insert(id, try session.entity(of: id))
+    _ = names.write(id, isOutside: isOutside, to: &json)
+  }
+
+  /// Whether a link leads to an object of the text.
+  private func isInside(_ id: ObjectID) -> Bool {
+    guard let insideIDs else { return true }
     var low = 0
     var high = insideIDs.count
     while low < high {
       let middle = (low + high) / 2
       if insideIDs[middle] < id { low = middle + 1 } else { high = middle }
     }
-    return low < insideIDs.count && insideIDs[low] == id ? name : "@" + name
+    return low < insideIDs.count && insideIDs[low] == id
   }
 }
 
 // MARK: - Values
 
 extension ObjectLineWriter {
-  private mutating func write<T: ObjectReading & ~Copyable>(
+  /// Writes an attribute directly from the record.
+  private mutating func write(
+    _ field: RecordField, _ step: ObjectLinePlan.Step, _ plan: ObjectLinePlan, _ index: Int,
+    _ record: borrowing RecordView, _ id: ObjectID, in session: borrowing Session, to sink: Sink
+  ) throws {
+    if record.isNull(field) {
+      if !step.writesNil { return }
+      plan.writeName(step, to: &json)
+      return json.null()
+    }
+    plan.writeName(step, to: &json)
+    switch field.kind {
+    case .boolean: json.boolean(record.integer(field) != 0)
+    case .integer16, .integer32, .integer64: json.integer(record.integer(field))
+    case .double: json.double(record.double(field))
+    case .date: AttributeJSON.write(date: record.double(field), to: &json)
+    case .string, .uri:
+      do throws(RecordError) {
+        try record.utf8(field).withUnsafeBytes { json.string(utf8: $0) }
+      } catch {
+        throw session.schema.corrupted(id, error, plan.layout)
+      }
+    default:
+      let attribute = plan.attributes[index]
+      let value = try plan.entity.value(named: attribute.name, in: record, id: id, schema: session.schema)
+      try write(value, attribute, attribute.name, of: id, in: session, to: sink)
+    }
+  }
+
+  private mutating func write(
     _ value: AttributeValue?, _ attribute: AttributeDescription, _ path: String, of id: ObjectID,
-    in transaction: borrowing T, to sink: Sink
+    in session: borrowing Session, to sink: Sink
   ) throws {
     switch value {
     case nil: json.null()
-    case .blob(let reference): try write(reference, path, of: id, in: transaction, to: sink)
+    case .blob(let reference): try write(reference, path, of: id, in: session, to: sink)
     case .composite(let elements):
       json.beginObject()
       for element in attribute.elements.sorted(by: { AttributeJSON.utf8Precedes($0.name, $1.name) })
       where elements[element.name] != nil || element.hasDefault {
         json.key(element.name)
-        try write(elements[element.name], element, "\(path).\(element.name)", of: id, in: transaction, to: sink)
+        try write(elements[element.name], element, "\(path).\(element.name)", of: id, in: session, to: sink)
       }
       json.endObject()
     case .some(let value): AttributeJSON.write(value, to: &json)
     }
   }
 
-  private mutating func write<T: ObjectReading & ~Copyable>(
-    _ blob: BlobReference, _ path: String, of id: ObjectID, in transaction: borrowing T, to sink: Sink
+  private mutating func write(
+    _ blob: BlobReference, _ path: String, of id: ObjectID, in session: borrowing Session, to sink: Sink
   ) throws {
     json.beginObject()
     if let files {
@@ -174,7 +224,7 @@ extension ObjectLineWriter {
         let handle = try files.create(name)
         defer { try? handle.close() }
         try onBlobFile?(true, 0)
-        _ = try transaction.readData(id, path) { bytes in
+        try Self.read(id, path, in: session) { bytes in
           try onBlobFile?(false, bytes.byteCount)
           try bytes.withUnsafeBytes { try handle.write(contentsOf: Data($0)) }
         }
@@ -184,7 +234,7 @@ extension ObjectLineWriter {
     } else {
       json.key("base64")
       try json.base64 { writer, encoder in
-        _ = try transaction.readData(id, path) { bytes in
+        try Self.read(id, path, in: session) { bytes in
           bytes.withUnsafeBytes { writer.append(base64: $0, &encoder) }
           if writer.bytes.count >= ObjectLineWriter.flushSize {
             try sink(writer.bytes.span.bytes)
@@ -195,11 +245,22 @@ extension ObjectLineWriter {
     }
     json.endObject()
   }
-}
-
-extension AttributeDescription {
-  /// Whether an absent value would be loaded as anything but nil.
-  fileprivate var hasDefault: Bool {
-    !isDerived && (defaultValue != nil || elements.contains { $0.hasDefault })
+  /// Passes the bytes of a blob to `body` in chunks.
+  private static func read(
+    _ id: ObjectID, _ path: String, in session: borrowing Session, _ body: (borrowing RawSpan) throws -> Void
+  ) throws {
+    var failure: (any Error)?
+    do {
+      _ = try BlobValues.read(id, path, in: session) { (bytes) throws(StoreError) in
+        do {
+          try body(bytes)
+        } catch {
+          failure = error
+          throw StoreError(.io, "the text that contains a blob could not be written")
+        }
+      }
+    } catch {
+      throw failure ?? error
+    }
   }
 }

@@ -90,6 +90,16 @@ extension RecordView {
   /// - Throws: `invalidUTF8`.
   package func string(_ field: RecordField) throws(RecordError) -> String { try Self.string(bytes(field)) }
 
+  /// The bytes of a string or URI.
+  ///
+  /// - Throws: `invalidUTF8`.
+  @_lifetime(copy self)
+  package func utf8(_ field: RecordField) throws(RecordError) -> RawSpan {
+    let bytes = bytes(field)
+    guard Self.isASCII(bytes) || bytes.withUnsafeBytes({ Self.isUTF8($0) }) else { throw .invalidUTF8 }
+    return bytes
+  }
+
   /// Decodes a text.
   static func string(_ bytes: RawSpan) throws(RecordError) -> String {
     // Not `String(validating:as:)`, which is generic inside the standard library, and twice as slow; nor the check of

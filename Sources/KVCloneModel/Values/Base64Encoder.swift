@@ -9,19 +9,23 @@ package struct Base64Encoder {
 
   /// Encodes complete groups, and buffers up to two bytes.
   package mutating func append(_ bytes: UnsafeRawBufferPointer, to text: inout [UInt8]) {
-    text.reserveCapacity(text.count + bytes.count / 3 * 4 + 8)
-    let alphabet = Base64Encoder.alphabet
-    for byte in bytes {
-      carry = carry << 8 | UInt32(byte)
-      carriedCount += 1
-      if carriedCount < 3 { continue }
-      text.append(alphabet[Int(carry >> 18 & 63)])
-      text.append(alphabet[Int(carry >> 12 & 63)])
-      text.append(alphabet[Int(carry >> 6 & 63)])
-      text.append(alphabet[Int(carry & 63)])
-      carry = 0
-      carriedCount = 0
+    var group = carry
+    var count = carriedCount
+    text.append(addingCapacity: (bytes.count + count) / 3 * 4) { (span: inout OutputSpan<UInt8>) in
+      span.withUnsafeMutableBufferPointer { buffer, place in
+        Base64Encoder.alphabet.withUnsafeBufferPointer { alphabet in
+          for byte in bytes {
+            group = group << 8 | UInt32(byte)
+            count += 1
+            if count < 3 { continue }
+            for index in 0..<4 { buffer[place + index] = alphabet[Int(group >> UInt32(18 - 6 * index) & 63)] }
+            place += 4
+            (group, count) = (0, 0)
+          }
+        }
+      }
     }
+    (carry, carriedCount) = (group, count)
   }
 
   /// Encodes the buffered bytes.
