@@ -192,4 +192,39 @@ struct StandardInputTests {
       #expect(try scratch.succeed("info", "--json").json()["objects"] as? Int == before + expected)
     }
   }
+
+  @Test("an interrupted load lists what its committed batches have skipped", arguments: [[], ["--json"]])
+  func interruptedSkips(_ option: [String]) throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    let before = try scratch.succeed("info", "--json").json()["objects"] as? Int ?? -1
+    let load = scratch.process(["--store", scratch.store, "load", "-", "--batch", "2", "--skip-broken"] + option)
+    let pipe = Pipe()
+    load.standardInput = pipe
+    load.standardOutput = FileHandle.nullDevice
+    _ = FileManager.default.createFile(atPath: scratch.file("err"), contents: nil)
+    load.standardError = FileHandle(forWritingAtPath: scratch.file("err"))
+    try load.run()
+    // The last line waits for another one, and its batch is not committed.
+    try pipe.fileHandleForWriting.write(contentsOf: Data("{\"id\":\"Item/1\"}\n{\n{\n".utf8))
+    for _ in 0..<200 {
+      let isDone = try scratch.succeed("info", "--json").json()["objects"] as? Int == before + 1
+      if isDone, isSpooling(load.processIdentifier, scratch) { break }
+    }
+    load.interrupt()
+    load.waitUntilExit()
+    #expect(load.terminationReason == .exit && load.terminationStatus == 130)
+    let text = String(decoding: try scratch.read("err"), as: UTF8.self)
+    if option.isEmpty {
+      let lines = text.split(separator: "\n")
+      #expect(lines.count == 2 && lines.first?.hasPrefix("skipped: unreadableLine: line 2: ") == true, "\(text)")
+      #expect(lines.last == "kvclone: interrupted; 1 object committed, no partial changes remain", "\(text)")
+    } else {
+      let error = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+      #expect(error["kind"] as? String == "interrupted" && error["code"] as? Int == 130, "\(text)")
+      #expect(error["skippedLines"] as? Int == 1 && error["skippedLinks"] as? Int == 0, "\(text)")
+      #expect((error["skipped"] as? [[String: Any]])?.map { $0["line"] as? Int } == [2], "\(text)")
+    }
+    try scratch.succeed("check")
+  }
 }

@@ -37,10 +37,8 @@ public struct LoadOptions: Sendable {
   public var progress: (@Sendable (_ lines: Int, _ bytes: UInt64) -> Void)?
   /// Receives the number of spooled bytes before the write lock is acquired; see ``ObjectStore/load(_:from:)``.
   public var spoolProgress: (@Sendable (_ bytes: UInt64) -> Void)?
-  /// Called for each commit, so that an interrupt handler can report what is in the store.
+  /// Called for each commit, to report what is in the store if the load is interrupted or fails.
   package var commitObserver: (@Sendable (LoadCommit) -> Void)?
-  /// Called after each commit with everything skipped so far, to report it if a later batch fails.
-  package var skipObserver: (@Sendable (LoadSkips) -> Void)?
 
   /// Creates options with one transaction, an optional header, and files below the working directory.
   public init() {}
@@ -50,8 +48,9 @@ public struct LoadOptions: Sendable {
 package enum LoadCommit: Sendable {
   /// From now until one of the others, it is unknown whether the batch is in the store.
   case begins
-  /// The total number of committed objects.
-  case succeeded(objectCount: Int)
+  /// The total number of committed objects, and everything that was skipped so far; nil without
+  /// ``LoadOptions/skipsBroken``.
+  case succeeded(objectCount: Int, skips: LoadSkips? = nil)
   /// No commit is in progress: the load has failed, possibly long before one.
   case failed
 }
@@ -61,8 +60,6 @@ package struct LoadSkips: Sendable {
   package var skipped: [LoadSkipped] = []
   package var lineCount = 0
   package var linkCount = 0
-
-  package init() {}
 
   package init(_ result: LoadResult) {
     skipped = result.skipped

@@ -120,8 +120,9 @@ package struct LoadRun {
       throw session.transferError(error)
     }
     session.endBatch()
-    observer?(.succeeded(objectCount: session.committedCount))
-    session.options.skipObserver?(LoadSkips(session.result))
+    observer?(
+      .succeeded(
+        objectCount: session.committedCount, skips: session.options.skipsBroken ? LoadSkips(session.result) : nil))
     return hasMore
   }
 }

@@ -177,7 +177,9 @@ extension SkipBrokenTests {
     let observed = SharedSkips()
     var options = Self.skipping
     options.batch = 1
-    options.skipObserver = { observed.add($0) }
+    options.commitObserver = { commit in
+      if case .succeeded(_, let skips?) = commit { observed.add(skips) }
+    }
     var next = 0
     #expect(throws: SourceError.self) {
       try store.load(options) { buffer in

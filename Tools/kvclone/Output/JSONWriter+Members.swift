@@ -23,6 +23,19 @@ extension JSONWriter {
     member("message", message)
   }
 
+  /// Writes an object, a value or a link that was skipped.
+  mutating func skipped(_ error: some KVCloneError, isWholeObject: Bool, line: Int? = nil) {
+    beginObject()
+    if let line { member("line", line) }
+    member("kind", error.kindName)
+    nullable("entity", error.entity)
+    nullable("object", error.object)
+    nullable("property", error.property)
+    member("wholeObject", isWholeObject)
+    member("message", error.message)
+    endObject()
+  }
+
   /// Writes a member that is always present, null without a text.
   mutating func nullable(_ name: String, _ value: String?) {
     key(name)

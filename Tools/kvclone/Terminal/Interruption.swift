@@ -35,22 +35,35 @@ enum Interruption {
     // The command removes its partial results, and ends the process.
     if let cancel { return cancel() }
     // No further batch is committed.
-    load.whileNotCommitting { outcome in
+    load.whileNotCommitting { outcome, skips in
       steady.withLock { _ in
         unfinished.withLock { paths in
           for path in paths { unlink(path) }
         }
-        let text =
-          isJSON
-          ? #"{"message_type":"exit_error","code":\#(code),"kind":"interrupted","message":"interrupted; \#(outcome)"}"#
-          : "kvclone: interrupted; \(outcome)"
+        let message = "interrupted; \(outcome)"
+        let text = isJSON ? json(message, code, skips) : "\(skips?.list ?? "")kvclone: \(message)"
         StandardError.end(text + "\n", code: code)
       }
     }
   }
 
+  private static func json(_ message: String, _ code: Int32, _ skips: LoadSkips?) -> String {
+    var json = JSONWriter()
+    json.beginObject()
+    json.member("message_type", "exit_error")
+    json.member("code", code)
+    json.member("kind", "interrupted")
+    json.member("message", message)
+    skips?.write(to: &json)
+    json.endObject()
+    return json.text
+  }
+
   /// Records the commits of a load, so that an interrupt can report what is in the store.
   static func note(_ commit: LoadCommit) { load.note(commit) }
+
+  /// What the committed batches of a load have skipped; nil without one, or if the load skips nothing.
+  static var committedSkips: LoadSkips? { load.skips }
 
   /// Runs something short that must not be interrupted.
   static func uninterrupted<R>(_ body: () throws -> R) rethrows -> R {
@@ -137,29 +150,34 @@ private final class LoadState: Sendable {
   private struct State {
     var isCommitting = false
     var committedCount = 0
+    var skips: LoadSkips?
   }
 
   private let state = Mutex(State())
+
+  var skips: LoadSkips? { state.withLock { $0.skips } }
 
   func note(_ commit: LoadCommit) {
     state.withLock { state in
       switch commit {
       case .begins: state.isCommitting = true
-      case .succeeded(let objectCount): state = State(committedCount: objectCount)
+      case .succeeded(let objectCount, let skips): state = State(committedCount: objectCount, skips: skips)
       case .failed: state.isCommitting = false
       }
     }
   }
 
-  /// Calls `body` with the message for an interrupt, once no commit is in progress. None begins before it returns.
-  func whileNotCommitting(_ body: (String) -> Void) {
+  /// Calls `body` with the message for an interrupt and the skipped lines of committed batches, once no commit is in
+  /// progress. None begins before it returns.
+  func whileNotCommitting(_ body: (String, LoadSkips?) -> Void) {
     while true {
       let isDone = state.withLock { state in
         if state.isCommitting { return false }
         let count = state.committedCount
         body(
           count == 0
-            ? "no partial changes remain" : "\(Text.count(count, "object")) committed, no partial changes remain")
+            ? "no partial changes remain" : "\(Text.count(count, "object")) committed, no partial changes remain",
+          state.skips)
         return true
       }
       if isDone { return }

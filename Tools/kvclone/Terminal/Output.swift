@@ -56,6 +56,7 @@ enum StandardError {
   private static let isBarShown = Mutex(false)
 
   static func write(_ text: String) {
+    if text.isEmpty { return }
     isBarShown.withLock { isShown in
       put(isShown ? eraseLine + text : text)
       isShown = false

@@ -60,16 +60,14 @@ struct LoadCommand: ToolCommand {
     options.spoolProgress = { bytes in progress.spooled(bytes) }
     options.progress = { _, bytes in progress.loaded(bytes) }
     options.commitObserver = { Interruption.note($0) }
-    let committed = CommittedSkips()
-    if skipsBroken { options.skipObserver = { committed.note($0) } }
     let start = ContinuousClock.now
     let result: LoadResult
     do {
       result = try load(into: store, options)
     } catch {
       // The committed batches stay, and so does what they lack.
-      guard let skips = committed.skips else { throw error }
-      if !global.json { skips.list() }
+      guard let skips = Interruption.committedSkips else { throw error }
+      if !global.json { StandardError.write(skips.list) }
       var failure = Failure(error)
       failure.writeDetails = { skips.write(to: &$0) }
       throw failure
@@ -88,7 +86,7 @@ struct LoadCommand: ToolCommand {
   }
 
   private func report(_ result: LoadResult, _ seconds: Double) throws {
-    if !global.json { LoadSkips(result).list() }
+    if !global.json { StandardError.write(LoadSkips(result).list) }
     let output = Output()
     if global.json {
       try output.json { json in
@@ -121,15 +119,6 @@ struct LoadCommand: ToolCommand {
     let attributes = try? FileManager.default.attributesOfItem(atPath: path)
     return (attributes?[.size] as? NSNumber)?.uint64Value
   }
-}
-
-/// The lines that committed batches have skipped.
-private final class CommittedSkips: Sendable {
-  private let latest = Mutex<LoadSkips?>(nil)
-
-  var skips: LoadSkips? { latest.withLock { $0 } }
-
-  func note(_ skips: LoadSkips) { latest.withLock { $0 = skips } }
 }
 
 /// Shows the progress of a load. Spooling the whole input is a phase of its own, after which its length is known;

@@ -178,16 +178,7 @@ struct ImportCommand: ToolCommand {
     json.member("skippedCount", report.skippedCount)
     json.key("skipped")
     json.beginArray()
-    for skipped in report.skipped {
-      json.beginObject()
-      json.member("kind", skipped.error.kindName)
-      json.nullable("entity", skipped.error.entity)
-      json.nullable("object", skipped.error.object)
-      json.nullable("property", skipped.error.property)
-      json.member("wholeObject", skipped.isWholeObject)
-      json.member("message", skipped.error.message)
-      json.endObject()
-    }
+    for skipped in report.skipped { json.skipped(skipped.error, isWholeObject: skipped.isWholeObject) }
     json.endArray()
     json.member("conversionCount", report.conversionCount)
     json.key("conversions")
