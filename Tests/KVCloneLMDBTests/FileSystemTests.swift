@@ -19,6 +19,18 @@ import Testing
     ]
   }
 
+  /// The size alone is asked for in another way than the rest.
+  @Test func theSizeOfAnOpenFileIsThatOfItsFacts() throws {
+    let file = open(store.root + "/file", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    defer { close(file) }
+    for length in [0, 1, 4096, 1 << 33] {
+      try #require(ftruncate(file, length) == 0)
+      #expect(try FileSystem.byteCount(descriptor: file) == length)
+      #expect(try FileSystem.facts(descriptor: file).byteCount == length)
+    }
+    #expect(throws: LMDBError.io(errno: EBADF, operation: "statx")) { try FileSystem.byteCount(descriptor: -1) }
+  }
+
   @Test func anErrorIsNoAbsence() throws {
     try Data().write(to: URL(fileURLWithPath: store.root + "/file"))
     for absent in ["/none", "/none/x", "/file/x"] {

@@ -101,7 +101,7 @@ final class CommitLog: @unchecked Sendable {
     let data = source.descriptor
     // If the meta pages are unreadable twice, no sync has failed: the next writer finds that the log lacks the commit,
     // and syncs the file.
-    guard let metas = (try? readMetas(data)) ?? (try? readMetas(data)) else { return EIO }
+    guard let metas = source.mappedMetas ?? (try? readMetas(data)) ?? (try? readMetas(data)) else { return EIO }
     let (meta, old) = (metas[Int(number & 1)], metas[1 - Int(number & 1)])
     let commits = (PageMeta(bytes: meta, page: number & 1), PageMeta(bytes: old, page: 1 - (number & 1)))
     // LMDB writes no meta page for a transaction that changed nothing.

@@ -112,6 +112,6 @@ extension EnvironmentCore {
 
   /// The size of `data.mdb`, in bytes.
   var fileSize: Int? {
-    descriptor.flatMap { (try? FileSystem.facts(descriptor: $0))?.byteCount }
+    descriptor.flatMap { try? FileSystem.byteCount(descriptor: $0) }
   }
 }

@@ -150,6 +150,14 @@ struct PageSource {
     self.scratch = scratch
   }
 
+  /// The meta pages as the map shows them, which LMDB has just written through the page cache; nil without a map.
+  var mappedMetas: [[UInt8]]? {
+    guard let start = unsafe start, pageCount >= 2 else { return nil }
+    return [0, PageView.size].map { offset in
+      unsafe Array(UnsafeRawBufferPointer(start: start + offset, count: CommitLogFormat.metaLength))
+    }
+  }
+
   /// The page, valid until the next call; nil if unreadable.
   func page(_ number: UInt64) -> PageView? {
     guard number < pageCount else { return nil }

@@ -8,6 +8,8 @@ final class CommitLogFile: @unchecked Sendable {
   private var isOpeningLocked = false
   /// Whether both heads are known to be equal on the disk.
   private var isCopySynced = false
+  /// A length that the file has at least. It never becomes shorter than a record.
+  private var knownLength = 0
 
   static let name = "commit.log"
 
@@ -64,7 +66,7 @@ final class CommitLogFile: @unchecked Sendable {
   /// The heads, and space for a small commit: an almost full disk has that.
   private static let firstLength = CommitLogFormat.recordsOffset + (64 << 10)
 
-  private func byteCount() throws(LMDBError) -> Int { try FileSystem.facts(descriptor: descriptor).byteCount }
+  private func byteCount() throws(LMDBError) -> Int { try FileSystem.byteCount(descriptor: descriptor) }
 
   // MARK: Heads
 
@@ -125,10 +127,13 @@ final class CommitLogFile: @unchecked Sendable {
   func append(_ record: CommitLogRecord, at offset: Int) -> Int32 {
     let end = offset + CommitLogFormat.padded(record.count)
     // Existing blocks need no entry in the file system's own journal.
-    guard let length = try? byteCount() else { return EIO }
-    var code: Int32 = end > length ? extend(to: max(end, min(2 * length, length + Self.largestStep))) : 0
-    if code != 0 { return code }
-    code = unsafe writeAll(descriptor, record.base, end - offset, offset)
+    if end > knownLength {
+      guard let length = try? byteCount() else { return EIO }
+      let code = end > length ? extend(to: max(end, min(2 * length, length + Self.largestStep))) : 0
+      if code != 0 { return code }
+      knownLength = max(end, length)
+    }
+    var code = unsafe writeAll(descriptor, record.base, end - offset, offset)
     if code != 0 { return code }
     if fdatasync(descriptor) != 0 { return errno }
     isCopySynced = true
