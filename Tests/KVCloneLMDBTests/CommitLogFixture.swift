@@ -45,7 +45,11 @@ struct LogText {
 
   struct Page: Equatable {
     var number: Int, lower: Int, upper: Int
+    /// What is not between `lower` and `upper`, of a page with a base, too.
     var bytes: [UInt8]
+    var base: Int?
+    /// In the log.
+    var length: Int
   }
 
   struct Record {
@@ -59,6 +63,8 @@ struct LogText {
   private(set) var records: [Record] = []
   /// The offset of the next record.
   private(set) var end = 8192
+  /// The last version of each page.
+  private var contents: [Int: [UInt8]] = [:]
 
   /// The last commit that the log leads to.
   var lastCommit: UInt64 { records.last?.commit ?? head?.base ?? 0 }
@@ -68,8 +74,10 @@ struct LogText {
     let heads = [0, 4096].compactMap { Self.head(bytes, at: $0) }
     head = heads.max { $0.sequence < $1.sequence }
     guard let head else { return }
-    if let previous, previous.head == head { (records, end) = (previous.records, previous.end) }
-    while let record = Self.record(bytes, at: end, head.salt, lastCommit + 1, records.last?.sum ?? head.salt) {
+    if let previous, previous.head == head {
+      (records, end, contents) = (previous.records, previous.end, previous.contents)
+    }
+    while let record = record(bytes, at: end, head.salt, lastCommit + 1, records.last?.sum ?? head.salt) {
       records.append(record)
       end = record.range.upperBound
     }
@@ -85,27 +93,53 @@ struct LogText {
       metas: [Array(bytes[offset + 56..<offset + 208]), Array(bytes[offset + 208..<offset + 360])])
   }
 
-  private static func record(
+  private mutating func record(
     _ bytes: [UInt8], at start: Int, _ salt: UInt64, _ commit: UInt64, _ previous: UInt64
   ) -> Record? {
-    guard bytes.count >= start + 200, word(bytes, start) == 0x3130_4345_5243_564B, word(bytes, start + 16) == salt,
-      word(bytes, start + 24) == commit, let length = Int(exactly: word(bytes, start + 32)), length >= 200,
+    func word(_ offset: Int) -> UInt64 { Self.word(bytes, offset) }
+    func half(_ offset: Int) -> Int { Int(bytes[offset]) | Int(bytes[offset + 1]) << 8 }
+    guard bytes.count >= start + 200, word(start) == 0x3230_4345_5243_564B, word(start + 16) == salt,
+      word(start + 24) == commit, let length = Int(exactly: word(start + 32)), length >= 200,
       length % 8 == 0, start + length <= bytes.count,
-      word(bytes, start + 8) == sum(bytes, start + 16..<start + length, previous)
+      word(start + 8) == Self.sum(bytes, start + 16..<start + length, previous)
     else { return nil }
     var pages: [Page] = []
     var offset = start + 200
-    for _ in 0..<word(bytes, start + 40) {
-      let (lower, upper) = (Int(word(bytes, offset + 8) & 0xFFFF_FFFF), Int(word(bytes, offset + 8) >> 32))
-      let next = offset + 16 + lower + 4096 - upper
+    for _ in 0..<word(start + 40) {
+      let first = offset
+      let (number, lower, upper) = (Int(word(offset)), half(offset + 8), half(offset + 10))
+      let (kind, runCount) = (half(offset + 12), half(offset + 14))
+      offset += 16
+      var content = [UInt8](repeating: 0, count: 4096)
+      var base: Int?
+      if kind == 0 {
+        content.replaceSubrange(0..<lower, with: bytes[offset..<offset + lower])
+        content.replaceSubrange(upper..<4096, with: bytes[offset + lower..<offset + lower + 4096 - upper])
+        offset += lower + 4096 - upper
+      } else {
+        base = Int(word(offset))
+        // A page that is no base any more is none again.
+        guard let old = contents.removeValue(forKey: Int(word(offset))) else { return nil }
+        content = old
+        let runs = (0..<runCount).map { (start: half(offset + 8 + 4 * $0), count: half(offset + 10 + 4 * $0)) }
+        offset += 8 + (4 * runCount + 7) / 8 * 8
+        for (index, byte) in bytes[first..<first + 8].enumerated() { content[index] = byte }
+        for index in lower..<upper { content[index] = 0 }
+        for run in runs {
+          content.replaceSubrange(run.start..<run.start + run.count, with: bytes[offset..<offset + run.count])
+          offset += run.count
+        }
+      }
+      contents[number] = content
       pages.append(
         Page(
-          number: Int(word(bytes, offset)), lower: lower, upper: upper, bytes: Array(bytes[offset + 16..<next])))
-      offset = next
+          number: number, lower: lower, upper: upper, bytes: Array(content[..<lower] + content[upper...]), base: base,
+          length: offset - first))
     }
+    guard offset == start + length else { return nil }
     let end = start + (length + 4095) / 4096 * 4096
     return Record(
-      commit: commit, sum: word(bytes, start + 8), meta: Array(bytes[start + 48..<start + 200]), pages: pages,
+      commit: commit, sum: word(start + 8), meta: Array(bytes[start + 48..<start + 200]), pages: pages,
       range: start..<end)
   }
 

@@ -23,20 +23,50 @@ import Testing
     page.put16(4004, at: 14)
     return page
   }()
+  /// The leaf with other bytes in two words, and with another one in the gap.
+  private static let changed: [UInt8] = {
+    var page = leaf
+    page.put64(6, at: 0)
+    page[29] = 0x11
+    page[1000] = 0x22
+    page.put64(0x3333_3333_3333_3333, at: 4088)
+    return page
+  }()
   private static let large = (0..<4096).map { UInt8(truncatingIfNeeded: $0 / 16) }
 
   private static func record() -> (record: CommitLogRecord, sum: UInt64) {
     let record = CommitLogRecord()
     add(leaf, 5, false, to: record)
     add(large, 77, true, to: record)
+    add(changed, 6, false, base: (leaf, 5), to: record)
     return (record, record.seal(salt: 3, commit: 12, meta: metas[1], previousSum: 99))
   }
 
-  private static func add(_ page: [UInt8], _ number: UInt64, _ isWhole: Bool, to record: CommitLogRecord) {
+  private static func add(
+    _ page: [UInt8], _ number: UInt64, _ isWhole: Bool, base: (page: [UInt8], number: UInt64)? = nil,
+    to record: CommitLogRecord
+  ) {
     page.withUnsafeBytes { bytes in
-      guard let start = bytes.baseAddress else { return }
-      #expect(record.append(PageView(start), number, isWhole: isWhole))
+      (base?.page ?? []).withUnsafeBytes { old in
+        guard let start = bytes.baseAddress else { return }
+        let base = old.baseAddress.flatMap { old in base.map { (page: PageView(old), number: $0.number) } }
+        #expect(record.append(PageView(start), number, isWhole: isWhole, base: base))
+      }
     }
+  }
+
+  /// What the record leads to, from some pages on; nil if it is not well-formed.
+  private static func contents(
+    _ record: CommitLogRecord, from bases: [UInt64: [UInt8]] = [:]
+  ) -> [UInt64: [UInt8]]? {
+    var (contents, bases) = (bases, bases)
+    let isWhole = record.forEachPage { page in
+      guard let content = record.content(of: page, in: &bases) else { return false }
+      if let base = page.base { contents[base] = nil }
+      (contents[page.number], bases[page.number]) = (content, content)
+      return true
+    }
+    return isWhole ? contents : nil
   }
 
   private static func bytes(_ record: CommitLogRecord) -> [UInt8] {
@@ -65,7 +95,9 @@ import Testing
     #expect(CommitLogFormat.metaLength == 152 && CommitLogFormat.pageHeadLength == 16)
     #expect(CommitLogRecord.maximumPages == 256 && CommitLogRecord.maximumLength == 200 + 256 * 4112)
     #expect([0, 1, 4096, 4097].map(CommitLogFormat.padded) == [0, 4096, 4096, 8192])
-    #expect(Self.words(CommitLogFormat.headMagic, CommitLogFormat.recordMagic) == Array("KVCLOG01KVCREC01".utf8))
+    #expect(Self.words(CommitLogFormat.headMagic, CommitLogFormat.recordMagic) == Array("KVCLOG01KVCREC02".utf8))
+    #expect(Self.words(CommitLogFormat.firstRecordMagic) == Array("KVCREC01".utf8))
+    #expect(Self.words(CommitLogFormat.versionMark) == Array("KVCWAL02".utf8))
   }
 
   @Test func aHeadHasTheBytesOfTheFormat() {
@@ -81,16 +113,18 @@ import Testing
 
   @Test func aRecordHasTheBytesOfTheFormat() {
     let (record, sum) = Self.record()
-    let length = 200 + 16 + 40 + 96 + 16 + 4096
-    var bytes = Array("KVCREC01".utf8) + Self.words(0, 3, 12, UInt64(length), 2) + Self.metas[1]
-    // The bounds of the gap, rounded outwards to multiples of 8.
-    bytes += Self.words(5, 40 | 4000 << 32) + Self.leaf[..<40] + Self.leaf[4000...]
-    bytes += Self.words(77, 4096 | 4096 << 32) + Self.large
+    let length = 200 + 16 + 40 + 96 + 16 + 4096 + 16 + 8 + 8 + 8 + 8
+    var bytes = Array("KVCREC02".utf8) + Self.words(0, 3, 12, UInt64(length), 3) + Self.metas[1]
+    // The bounds of the gap, outwards to multiples of 8.
+    bytes += Self.words(5, 40 | 4000 << 16) + Self.leaf[..<40] + Self.leaf[4000...]
+    bytes += Self.words(77, 4096 | 4096 << 16) + Self.large
+    bytes += Self.words(6, 40 | 4000 << 16 | 1 << 32 | 2 << 48, 5, 24 | 8 << 16 | 4088 << 32 | 8 << 48)
+    bytes += Self.changed[24..<32] + Self.changed[4088...]
     bytes.replaceSubrange(8..<16, with: Self.words(LogText.sum(bytes, 16..<length, 99)))
     bytes += [UInt8](repeating: 0, count: 8192 - length)
     #expect(Self.bytes(record) == bytes)
     #expect(sum == LogText.word(bytes, 8))
-    #expect(sum == 8_247_633_323_184_479_437)
+    #expect(sum == 745_456_986_464_629_869)
   }
 
   @Test(arguments: [0, 8, 24, 32, 40, 64, 72, 4096]) func theSumIsThatOfTheFormat(length: Int) {
@@ -152,21 +186,90 @@ import Testing
     let (record, sum) = Self.record()
     let found = try read(Self.bytes(record))
     #expect(found.sum == sum && found.record.meta == Self.metas[1])
-    var pages: [UInt64: [UInt8]] = [:]
-    let isWhole = found.record.forEachPage { number, page in
-      pages[number] = [UInt8](page)
-      return true
-    }
-    var leaf = Self.leaf
-    for index in 40..<4000 { leaf[index] = 0 }
-    #expect(isWhole && pages == [5: leaf, 77: Self.large])
-    #expect(!found.record.forEachPage { _, _ in false })
+    #expect(Self.contents(found.record) == [6: Self.withoutGap(Self.changed), 77: Self.large])
+    #expect(!found.record.forEachPage { _ in false })
     for other in [
       try read(Self.bytes(record), salt: 4), try read(Self.bytes(record), commit: 13),
       try read(Self.bytes(record), previousSum: 98),
     ] {
       #expect(other.sum == nil)
     }
+  }
+
+  private static func withoutGap(_ page: [UInt8]) -> [UInt8] {
+    var page = page
+    for index in 40..<4000 { page[index] = 0 }
+    return page
+  }
+
+  /// A record of version 1, as the libraries before wrote it.
+  @Test func aRecordOfVersion1ComesBack() throws {
+    let length = 200 + 16 + 40 + 96 + 16 + 4096
+    var bytes = Array("KVCREC01".utf8) + Self.words(0, 3, 12, UInt64(length), 2) + Self.metas[1]
+    bytes += Self.words(5, 40 | 4000 << 32) + Self.leaf[..<40] + Self.leaf[4000...]
+    bytes += Self.words(77, 4096 | 4096 << 32) + Self.large
+    bytes.replaceSubrange(8..<16, with: Self.words(LogText.sum(bytes, 16..<length, 99)))
+    // What that version's tests had.
+    #expect(LogText.word(bytes, 8) == 8_247_633_323_184_479_437)
+    let found = try read(bytes)
+    #expect(found.sum == 8_247_633_323_184_479_437)
+    #expect(Self.contents(found.record) == [5: Self.withoutGap(Self.leaf), 77: Self.large])
+  }
+
+  /// Random pages and bases, with gaps that overlap in every way: what the base has in its gap is not in the log.
+  @Test(arguments: 1...4) func changesLeadFromTheBaseToThePage(seed: Int) throws {
+    var generator = SeededGenerator(seed: UInt64(seed))
+    func pick(_ count: Int) -> Int { Int(generator.next() % UInt64(count)) }
+    func setGap(_ page: inout [UInt8]) {
+      let lower = 16 + pick(2000)
+      page.put16(lower, at: 12)
+      page.put16(lower + pick(4097 - lower), at: 14)
+    }
+    var (changeCount, wholeCount) = (0, 0)
+    for trial in 0..<300 {
+      var base = (0..<4096).map { _ in UInt8(pick(4)) }
+      setGap(&base)
+      var page = base
+      if pick(3) > 0 { setGap(&page) }
+      for _ in 0..<(trial % 8 == 0 ? 9000 : pick(40)) { page[16 + pick(4080)] = UInt8(pick(256)) }
+      page.put64(9, at: 0)
+      let first = CommitLogRecord()
+      Self.add(base, 8, false, to: first)
+      let sum = first.seal(salt: 3, commit: 12, meta: Self.metas[0], previousSum: 99)
+      let second = CommitLogRecord()
+      Self.add(page, 9, false, base: (base, 8), to: second)
+      #expect(second.count <= 200 + 16 + 4096)
+      _ = second.seal(salt: 3, commit: 13, meta: Self.metas[1], previousSum: sum)
+      let known = try #require(Self.contents(read(Self.bytes(first)).record))
+      let found = try read(Self.bytes(second), commit: 13, previousSum: sum)
+      let content = try #require(Self.contents(found.record, from: known)?[9])
+      var gap = 4096..<4096
+      _ = found.record.forEachPage { page in
+        if page.base == nil { wholeCount += 1 } else { changeCount += 1 }
+        gap = page.gap
+        return true
+      }
+      let (lower, upper) = (Int(page[12]) | Int(page[13]) << 8, Int(page[14]) | Int(page[15]) << 8)
+      #expect(gap == 4096..<4096 || lower <= gap.lowerBound && gap.upperBound <= upper)
+      let isSame =
+        content[..<gap.lowerBound] == page[..<gap.lowerBound]
+        && content[gap.upperBound...] == page[gap.upperBound...] && content[gap].allSatisfy { $0 == 0 }
+      #expect(isSame, "seed \(seed), trial \(trial)")
+    }
+    #expect(changeCount > 100 && wholeCount > 10)
+  }
+
+  /// A base that is in no record, or that another page had as its base, is corruption: nothing is guessed.
+  @Test func aPageWithoutItsBaseIsNone() throws {
+    let record = try read(Self.bytes(Self.record().record)).record
+    #expect(Self.contents(record) != nil)
+    let alone = CommitLogRecord()
+    Self.add(Self.changed, 6, false, base: (Self.leaf, 5), to: alone)
+    _ = alone.seal(salt: 3, commit: 12, meta: Self.metas[1], previousSum: 99)
+    let found = try read(Self.bytes(alone)).record
+    #expect(Self.contents(found) == nil)
+    #expect(Self.contents(found, from: [5: Self.leaf])?[6] == Self.withoutGap(Self.changed))
+    #expect(Self.contents(found, from: [4: Self.leaf]) == nil)
   }
 
   @Test func aRecordWithAnyByteChangedOrMissingIsNone() throws {
@@ -191,7 +294,7 @@ import Testing
     for _ in 0..<400 {
       var bytes = sound
       for _ in 0..<1 + Int(generator.next() % 3) {
-        let offset = [32, 40, 200, 208, 360, 360][Int(generator.next() % 6)]
+        let offset = [32, 40, 200, 208, 360, 360, 4464, 4472, 4480, 4488][Int(generator.next() % 10)]
         var word = odd[Int(generator.next() % UInt64(odd.count))]
         if generator.next() % 2 == 0 { word |= odd[Int(generator.next() % UInt64(odd.count))] << 32 }
         bytes.replaceSubrange(offset..<offset + 8, with: Self.words(word))
@@ -206,9 +309,11 @@ import Testing
       let found = try read(bytes)
       var count = 0
       guard found.sum != nil else { continue }
-      _ = found.record.forEachPage { number, page in
+      var bases: [UInt64: [UInt8]] = [5: Self.leaf]
+      _ = found.record.forEachPage { page in
         count += 1
-        #expect(number >= 2 && page.count == 4096, "seed \(seed)")
+        bases[page.number] = found.record.content(of: page, in: &bases)
+        #expect(page.number >= 2 && bases[page.number].map { $0.count == 4096 } != false, "seed \(seed)")
         return true
       }
       #expect(count <= 256)

@@ -92,10 +92,14 @@ import Testing
       try fixture.store.write(bytes, fixture.store.data)
       let file = open(fixture.store.data, O_RDONLY | O_CLOEXEC)
       defer { close(file) }
-      let source = PageSource(file, map: nil, pageCount: UInt64(bytes.count / 4096), scratch: PageScratch())
+      let count = UInt64(bytes.count / 4096)
       let metas = [0, 1].compactMap { PageMeta(bytes: Array(bytes[$0 * 4096..<$0 * 4096 + 152]), page: UInt64($0)) }
       guard metas.count == 2 else { continue }
-      _ = pages.collect(metas[0], since: metas[1], in: source)
+      bytes.withUnsafeBytes { bytes in
+        let map = trial % 2 == 0 ? bytes.baseAddress : nil
+        let source = PageSource(file, map: map, pageCount: count, scratch: PageScratch())
+        _ = pages.collect(metas[0], since: metas[1], in: source, bases: Set(2..<max(2, count)))
+      }
       #expect(record.pageCount <= CommitLogRecord.maximumPages, "seed \(seed), trial \(trial)")
     }
   }

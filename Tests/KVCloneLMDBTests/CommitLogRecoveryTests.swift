@@ -279,7 +279,7 @@ import Testing
     for (now, next) in zip(moments, moments.dropFirst()) where now.text.head == next.text.head && now.text.head != nil {
       let start = now.text.end
       let record = try #require(next.text.records.last)
-      let length = record.pages.reduce(200) { $0 + 16 + $1.bytes.count }
+      let length = record.pages.reduce(200) { $0 + $1.length }
       // The missing rest of the last page is not part of the record.
       for (end, content) in [(start, now.content), (start + 199, now.content), (start + length - 1, now.content)]
         + [(start + length, next.content)]

@@ -16,7 +16,7 @@ final class LeftLog: Sendable {
   /// The pages of the log that recovery reads: the heads, the records, and the page after the last record.
   let pages: [Int]
 
-  private static let recordMagic = Array("KVCREC01".utf8)
+  private static let recordMagic = Array("KVCREC02".utf8)
   private static let (pageSize, firstRecord) = (StoreFileMap.pageSize, 2)
   /// The copy of the head is needed only if the first one is torn.
   private static let copyOfHead = 1

@@ -34,6 +34,10 @@ final class CommitLog: @unchecked Sendable {
   /// The number of the last commit in the log, and the checksum of its record.
   private var lastCommit: UInt64 = 0
   private var lastSum: UInt64 = 0
+  /// The tie in `data.mdb`, while the log is in use.
+  private var tie: UInt64 = 0
+  /// The pages that the records since the head have.
+  private var logged: Set<UInt64> = []
   private var record = CommitLogRecord()
   private var pages: ChangedPages?
   /// Whether a sync failed, regardless of `writer.lock`.
@@ -73,20 +77,20 @@ final class CommitLog: @unchecked Sendable {
     }
     if isOn {
       if file == nil { file = try CommitLogFile(in: directory, path: paths.commitLog) }
-      try follow()
+      try follow(data)
       if mark == .none {
         // Without the mark, other writers would write, and leave a log that undoes it.
         let code = lock.mark(.isInUse)
         if code != 0 { throw LMDBError(code: code, operation: "write to writer.lock") }
       }
-      if head?.isInUse == true, lastCommit == number { return }
+      if let head, head.isInUse, lastCommit == number, head.tie == tie ^ CommitLogFormat.versionMark { return }
       // It is unknown what was synced when: the writer was another program, or was killed between its commit and the
-      // record.
+      // record. Or the log is of version 1, whose readers would miss the records that follow.
       try settle(
         checkpoint(number, data, try readMetas(data), isInUse: true), wasInUse: head?.isInUse == true)
     } else if mark == .isInUse {
       if try openExisting() {
-        try follow()
+        try follow(data)
         if head?.isInUse == true {
           try settle(checkpoint(number, data, try readMetas(data), isInUse: false), wasInUse: true)
         }
@@ -116,6 +120,7 @@ final class CommitLog: @unchecked Sendable {
           lastCommit = number
           lastSum = sum
           offset = end
+          logged.formUnion(record.numbers)
         }
       }
     }
@@ -137,7 +142,7 @@ final class CommitLog: @unchecked Sendable {
     defer { lock.release() }
     guard (try? lock.logMark()) == .isInUse else { return }
     // If something is unreadable, the log stays in use, and the next opening writes it back.
-    guard (try? follow()) != nil, head?.isInUse == true, let metas = try? readMetas(data),
+    guard (try? follow(data)) != nil, head?.isInUse == true, let metas = try? readMetas(data),
       let number = (0...1).compactMap({ PageMeta(bytes: metas[$0], page: UInt64($0))?.commitNumber }).max()
     else { return }
     // If it fails, the next opening that is alone does it: a process that has the store open could sync pages that the
@@ -157,14 +162,18 @@ final class CommitLog: @unchecked Sendable {
     return file != nil
   }
 
-  /// Catches up with what other processes did to the log. Throws if the head is unreadable. After an unreadable record
-  /// it lags behind, which a checkpoint corrects: while the system runs, `data.mdb` is whole.
-  private func follow() throws(LMDBError) {
+  /// Catches up with what other processes did to the log. Throws if the head or the tie is unreadable. After an
+  /// unreadable record it lags behind, which a checkpoint corrects: while the system runs, `data.mdb` is whole.
+  private func follow(_ data: Int32) throws(LMDBError) {
     guard let file else { return }
     if let head, file.isStill(head) {
     } else {
       file.distrustCopy()
-      head = try file.head()
+      head = nil
+      logged.removeAll(keepingCapacity: true)
+      let found = try file.head()
+      if found?.isInUse == true { tie = try CommitLogRecovery.tie(of: data) }
+      head = found
       offset = CommitLogFormat.recordsOffset
       lastCommit = head?.base ?? 0
       lastSum = head?.salt ?? 0
@@ -176,6 +185,10 @@ final class CommitLog: @unchecked Sendable {
       lastCommit &+= 1
       lastSum = sum
       offset += CommitLogFormat.padded(record.count)
+      _ = record.forEachPage { page in
+        logged.insert(page.number)
+        return true
+      }
     }
   }
 
@@ -183,7 +196,6 @@ final class CommitLog: @unchecked Sendable {
   private func checkpoint(_ number: UInt64, _ data: Int32, _ metas: [[UInt8]], isInUse: Bool) -> Int32 {
     guard let file else { return ENOENT }
     var random = SystemRandomNumberGenerator()
-    var tie = head?.tie ?? 0
     // Only here, where a different tie in the head does no harm yet.
     if head?.isInUse != true {
       tie = random.next()
@@ -194,10 +206,11 @@ final class CommitLog: @unchecked Sendable {
     if fdatasync(data) != 0 { return errno }
     let next = CommitLogHead(
       sequence: (head?.sequence ?? 0) &+ 1, salt: random.next(), base: number, isInUse: isInUse,
-      tie: tie, metas: metas)
+      tie: tie ^ CommitLogFormat.versionMark, metas: metas)
     let code = file.replaceHead(next, after: head)
     if code != 0 { return code }
     head = next
+    logged.removeAll(keepingCapacity: true)
     offset = CommitLogFormat.recordsOffset
     lastCommit = number
     lastSum = next.salt
@@ -210,7 +223,7 @@ final class CommitLog: @unchecked Sendable {
     guard let new, let old, new.commitNumber == number, old.commitNumber &+ 1 == number else { return false }
     let pages = self.pages ?? ChangedPages(record)
     self.pages = pages
-    return pages.collect(new, since: old, in: source)
+    return pages.collect(new, since: old, in: source, bases: logged)
   }
 
   /// Reads both meta pages.

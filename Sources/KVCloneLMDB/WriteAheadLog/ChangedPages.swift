@@ -15,6 +15,7 @@ final class ChangedPages {
   private var source = PageSource()
   private var oldPageCount = 0
   private var members = PageNumberTable()
+  private var bases: Set<UInt64> = []
 
   /// The targets of the leaves of one side.
   private struct Finds {
@@ -27,8 +28,13 @@ final class ChangedPages {
   init(_ record: CommitLogRecord) { self.record = record }
 
   /// Adds the pages of `new` that `old`, the commit before, does not have to the record. Returns false if unknown.
-  func collect(_ new: PageMeta, since old: PageMeta, in source: PageSource) -> Bool {
+  ///
+  /// - Parameter bases: the numbers of the pages that earlier records of the log have.
+  func collect(_ new: PageMeta, since old: PageMeta, in source: PageSource, bases: Set<UInt64>) -> Bool {
     self.source = source
+    self.bases = bases
+    // A second reference would have the set copied when it changes.
+    defer { self.bases = [] }
     oldPageCount = 0
     record.removeAll()
     guard new.rootProblem == nil, old.rootProblem == nil else { return false }
@@ -57,14 +63,16 @@ final class ChangedPages {
       let (written, replaced) = members.differences(level.new, level.old)
       level.new.removeAll(keepingCapacity: true)
       level.old.removeAll(keepingCapacity: true)
-      for number in written {
+      for (index, number) in written.enumerated() {
         guard let page = source.page(number) else { return nil }
         if height == 1, hasPlainLeaves {
           guard page.count(asPage: number, PageView.leafFlag) != nil else { return nil }
         } else {
           guard look(page, number, height, &level.new, &finds.new, isList) else { return nil }
         }
-        guard record.append(page, number) else { return nil }
+        // Most pages replace the one in the same place; others have little in common with it, and are added whole.
+        let base = index < replaced.count ? self.base(replaced[index]) : nil
+        guard record.append(page, number, base: base) else { return nil }
       }
       // What old leaves lead to matters only where the new ones lead somewhere.
       if height == 1, !isList, finds.new.overflow.isEmpty { break }
@@ -80,6 +88,12 @@ final class ChangedPages {
       guard keepOverflow(number) else { return nil }
     }
     return finds
+  }
+
+  /// A page of the commit before, if the log has it, and two pages are readable at the same time.
+  private func base(_ number: UInt64) -> (page: PageView, number: UInt64)? {
+    guard source.isMapped, bases.contains(number), let page = source.page(number) else { return nil }
+    return (page, number)
   }
 
   /// Collects the targets of the page's nodes.
@@ -158,7 +172,10 @@ struct PageSource {
     }
   }
 
-  /// The page, valid until the next call; nil if unreadable.
+  /// Whether pages remain valid.
+  var isMapped: Bool { unsafe start != nil }
+
+  /// The page, valid until the next call unless `isMapped`; nil if unreadable.
   func page(_ number: UInt64) -> PageView? {
     guard number < pageCount else { return nil }
     let offset = Int(number) * PageView.size

@@ -133,7 +133,7 @@ final class CommitLogFile: @unchecked Sendable {
       if code != 0 { return code }
       knownLength = max(end, length)
     }
-    var code = unsafe writeAll(descriptor, record.base, end - offset, offset)
+    let code = unsafe writeAll(descriptor, record.base, end - offset, offset)
     if code != 0 { return code }
     if fdatasync(descriptor) != 0 { return errno }
     isCopySynced = true

@@ -9,17 +9,32 @@ import Glibc
 ///             tie u64, meta page 0, meta page 1 (152 bytes each)
 ///     record  magic u64, sum u64, salt u64, commit u64, bytes u64, pages u64, the commit's meta page (152 bytes),
 ///             pages
-///     page    number u64, lower u32, upper u32, the bytes before `lower`, those from `upper` on
+///     page    number u64, lower u16, upper u16, kind u16, runs u16
+///             kind 0: the bytes before `lower`, those from `upper` on
+///             kind 1: base u64, start u16 and length u16 of each run, zeros up to a multiple of 8, the runs' bytes
+///
+/// A page of kind 1 is the page `base` with the bytes of the runs in their places, its own number in the first eight
+/// bytes, and zeros between `lower` and `upper`. The base is in an earlier record of the same log, as the last version
+/// of its page, and no later page has the same version as its base. `data.mdb` is never a base: after a power loss, any
+/// of its pages may be older or newer.
 ///
 /// The tie is a random number that is also in the last bytes of page 0 of `data.mdb`, where LMDB writes nothing: meta
-/// pages of different stores can be equal. Each use of the log, from a closed store on, has a new one.
+/// pages of different stores can be equal. Each use of the log, from a closed store on, has a new one. In the head, some
+/// of its bits are inverted (`versionMark`).
+///
+/// Version 1 wrote each page without its gap: the head has the tie itself, and a record has another magic number and
+/// pages of `number u64, lower u32, upper u32, the bytes before lower, those from upper on`. It is still read. A library
+/// that knows only version 1 takes an inverted tie for another store's, and refuses to open the store.
 ///
 /// A head's checksum covers all that follows it; a record's, too, and starts with the checksum of the record before, or
 /// with the salt. A record that is torn, or left from an earlier use of the log, is therefore invalid, and so are all
 /// behind it.
 enum CommitLogFormat {
   static let headMagic: UInt64 = 0x3130_474F_4C43_564B
-  static let recordMagic: UInt64 = 0x3130_4345_5243_564B
+  static let recordMagic: UInt64 = 0x3230_4345_5243_564B
+  static let firstRecordMagic: UInt64 = 0x3130_4345_5243_564B
+  /// The inverted bits of the tie in a head.
+  static let versionMark: UInt64 = 0x3230_4C41_5743_564B
   /// The part of a meta page that LMDB uses: its header, and `MDB_meta`.
   static let metaLength = 152
   static let headLength = 56 + 2 * metaLength
@@ -29,6 +44,9 @@ enum CommitLogFormat {
   static let recordsOffset = 2 * LMDBLimits.pageSize
   static let recordHeadLength = 48 + metaLength
   static let pageHeadLength = 16
+
+  /// Whether a head with this tie belongs to the file with the other one, in any version.
+  static func isTied(_ head: UInt64, to file: UInt64) -> Bool { head == file ^ versionMark || head == file }
 
   /// The space of a record of `count` bytes.
   static func padded(_ count: Int) -> Int { (count + LMDBLimits.pageSize - 1) & ~(LMDBLimits.pageSize - 1) }
@@ -69,7 +87,7 @@ struct CommitLogHead: Equatable {
   let base: UInt64
   /// Whether the log has commits, so that `data.mdb` alone may be torn.
   let isInUse: Bool
-  /// The tie in `data.mdb` if the log belongs to it.
+  /// The tie in `data.mdb` if the log belongs to it, with `versionMark` unless it is of version 1.
   let tie: UInt64
   /// Meta pages 0 and 1.
   let metas: [[UInt8]]
@@ -123,151 +141,5 @@ struct CommitLogHead: Equatable {
 
   private static func word(_ bytes: [UInt8], _ offset: Int) -> UInt64 {
     (0..<8).reduce(0) { $0 | UInt64(bytes[offset + $1]) << UInt64(8 * $1) }
-  }
-}
-
-/// The record of one commit, in a reused buffer, in the format of the file.
-@safe
-final class CommitLogRecord {
-  /// A commit that changed more pages syncs `data.mdb` instead.
-  static let maximumPages = 256
-  static let maximumLength =
-    CommitLogFormat.recordHeadLength + maximumPages * (CommitLogFormat.pageHeadLength + LMDBLimits.pageSize)
-
-  private(set) var base: UnsafeMutableRawPointer
-  private var capacity: Int
-  private(set) var count = CommitLogFormat.recordHeadLength
-  private(set) var pageCount = 0
-
-  init() {
-    capacity = 64 << 10
-    unsafe base = .allocate(byteCount: capacity, alignment: 8)
-  }
-
-  deinit { unsafe base.deallocate() }
-
-  /// Reserves so many bytes.
-  func reserve(_ length: Int) {
-    if length <= capacity { return }
-    let larger = UnsafeMutableRawPointer.allocate(byteCount: max(length, 2 * capacity), alignment: 8)
-    unsafe larger.copyMemory(from: base, byteCount: min(capacity, count))
-    unsafe base.deallocate()
-    unsafe base = unsafe larger
-    capacity = max(length, 2 * capacity)
-  }
-
-  // MARK: Writing
-
-  func removeAll() {
-    count = CommitLogFormat.recordHeadLength
-    pageCount = 0
-  }
-
-  /// Adds a page: all of it, or without the gap between its lists. Returns false if there are too many.
-  func append(_ page: PageView, _ number: UInt64, isWhole: Bool = false) -> Bool {
-    if pageCount >= Self.maximumPages { return false }
-    var (lower, upper) = (PageView.size, PageView.size)
-    if !isWhole {
-      lower = (page.word16(12) + 7) & ~7
-      upper = page.word16(14) & ~7
-      if lower >= upper || upper > PageView.size { (lower, upper) = (PageView.size, PageView.size) }
-    }
-    let rest = PageView.size - upper
-    reserve(count + CommitLogFormat.pageHeadLength + lower + rest)
-    let start = unsafe base + count
-    unsafe start.storeBytes(of: number.littleEndian, as: UInt64.self)
-    unsafe start.storeBytes(of: UInt32(lower).littleEndian, toByteOffset: 8, as: UInt32.self)
-    unsafe start.storeBytes(of: UInt32(upper).littleEndian, toByteOffset: 12, as: UInt32.self)
-    unsafe memcpy(start + CommitLogFormat.pageHeadLength, page.base, lower)
-    unsafe memcpy(start + CommitLogFormat.pageHeadLength + lower, page.base + upper, rest)
-    count += CommitLogFormat.pageHeadLength + lower + rest
-    pageCount += 1
-    return true
-  }
-
-  /// Completes the record, and returns its checksum.
-  func seal(salt: UInt64, commit: UInt64, meta: [UInt8], previousSum: UInt64) -> UInt64 {
-    func set(_ word: UInt64, _ offset: Int) {
-      unsafe base.storeBytes(of: word.littleEndian, toByteOffset: offset, as: UInt64.self)
-    }
-    set(CommitLogFormat.recordMagic, 0)
-    set(salt, 16)
-    set(commit, 24)
-    set(UInt64(count), 32)
-    set(UInt64(pageCount), 40)
-    unsafe meta.withUnsafeBytes { meta in
-      unsafe UnsafeMutableRawBufferPointer(start: base + 48, count: CommitLogFormat.metaLength).copyMemory(
-        from: UnsafeRawBufferPointer(rebasing: meta.prefix(CommitLogFormat.metaLength)))
-    }
-    let sum = unsafe CommitLogFormat.sum(base + 16, count: count - 16, seed: previousSum)
-    set(sum, 8)
-    // The padding up to the next multiple of a page is written, too, and must not contain bytes of an older record.
-    let end = CommitLogFormat.padded(count)
-    reserve(end)
-    unsafe memset(base + count, 0, end - count)
-    return sum
-  }
-
-  // MARK: Reading
-
-  private func word(_ offset: Int) -> UInt64 {
-    UInt64(littleEndian: unsafe base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-  }
-
-  /// Reads the record at `offset`, and returns its checksum; nil if the record is torn, or is not of this use of the
-  /// log.
-  ///
-  /// Throws `io` if reading fails: that is not the end of the log.
-  func read(
-    _ descriptor: Int32, at offset: Int, salt: UInt64, commit: UInt64, previousSum: UInt64
-  ) throws(LMDBError) -> UInt64? {
-    removeAll()
-    guard unsafe try readAll(descriptor, base, CommitLogFormat.recordHeadLength, offset, "read of commit.log"),
-      word(0) == CommitLogFormat.recordMagic,
-      word(16) == salt, word(24) == commit, word(32) <= UInt64(Self.maximumLength), word(32) % 8 == 0,
-      word(32) >= UInt64(CommitLogFormat.recordHeadLength), word(40) <= UInt64(Self.maximumPages)
-    else { return nil }
-    let length = Int(word(32))
-    reserve(length)
-    let headLength = CommitLogFormat.recordHeadLength
-    guard
-      unsafe try readAll(
-        descriptor, base + headLength, length - headLength, offset + headLength, "read of commit.log")
-    else { return nil }
-    let sum = unsafe CommitLogFormat.sum(base + 16, count: length - 16, seed: previousSum)
-    guard word(8) == sum else { return nil }
-    count = length
-    pageCount = Int(word(40))
-    return sum
-  }
-
-  var meta: [UInt8] {
-    unsafe Array(UnsafeRawBufferPointer(start: base + 48, count: CommitLogFormat.metaLength))
-  }
-
-  /// Calls `body` with each page: its number, and 4096 bytes. Returns false if `body` does, or if the record is not
-  /// well-formed.
-  func forEachPage(_ body: (UInt64, UnsafeRawBufferPointer) -> Bool) -> Bool {
-    var offset = CommitLogFormat.recordHeadLength
-    var page = [UInt8](repeating: 0, count: PageView.size)
-    for _ in 0..<pageCount {
-      guard offset + CommitLogFormat.pageHeadLength <= count else { return false }
-      let number = word(offset)
-      let (lower, upper) = (Int(word(offset + 8) & 0xFFFF_FFFF), Int(word(offset + 8) >> 32))
-      guard lower <= upper, upper <= PageView.size, number >= 2, number < 1 << 35 else { return false }
-      let rest = PageView.size - upper
-      offset += CommitLogFormat.pageHeadLength
-      guard offset + lower + rest <= count else { return false }
-      let isDone = unsafe page.withUnsafeMutableBytes { page -> Bool in
-        guard let start = page.baseAddress else { return false }
-        unsafe memcpy(start, base + offset, lower)
-        unsafe memset(start + lower, 0, upper - lower)
-        unsafe memcpy(start + upper, base + offset + lower, rest)
-        return unsafe body(number, UnsafeRawBufferPointer(page))
-      }
-      if !isDone { return false }
-      offset += lower + rest
-    }
-    return offset == count
   }
 }

@@ -1,7 +1,7 @@
 import Glibc
 
 /// The pages of a write-ahead log that a killed process left, for reading a store without writing to it: what
-/// `CommitLogRecovery` would write into `data.mdb`, in memory, as large as the log.
+/// `CommitLogRecovery` would write into `data.mdb`, in memory: 4 KiB for each page of which the log has a version.
 @safe
 final class CommitLogOverlay: Sendable {
   private let pages: [UInt64: [UInt8]]
@@ -49,8 +49,10 @@ final class CommitLogOverlay: Sendable {
       while try found.next(file, record) {
         // Later records still show which meta pages the file may have.
         guard isWellFormed else { continue }
-        isWellFormed = unsafe record.forEachPage { number, bytes in
-          pages[number] = unsafe [UInt8](bytes)
+        isWellFormed = record.forEachPage { page in
+          var bases = page.base.flatMap { base in pages[base].map { [base: $0] } } ?? [:]
+          guard let content = record.content(of: page, in: &bases) else { return false }
+          pages[page.number] = content
           return true
         }
         if isWellFormed { metas = found.metas }
@@ -76,7 +78,7 @@ final class CommitLogOverlay: Sendable {
     else { return true }
     var tie: UInt64 = 0
     for index in (0..<8).reversed() { tie = tie << 8 | UInt64(page[CommitLogFormat.tieOffset + index]) }
-    return tie == head.tie
+    return CommitLogFormat.isTied(head.tie, to: tie)
   }
 
   /// Copies bytes of a page; returns false if the log does not have the page.

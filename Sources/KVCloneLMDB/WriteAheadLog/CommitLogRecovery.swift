@@ -95,9 +95,16 @@ struct CommitLogRecovery {
     var found = LogEnd(head)
     // Only the last version of a page is written: an interruption leaves no page older than it was.
     var lastCommits: [UInt64: UInt64] = [:]
+    // The commit whose record has the last page with this base: until then, its content is kept in memory. A version is
+    // the base of one page at most, so these are no more pages than the log has without a base.
+    var lastUses: [UInt64: UInt64] = [:]
     while try found.next(file, record) {
-      let isWhole = unsafe record.forEachPage { number, _ in
-        lastCommits[number] = found.commit
+      let isWhole = record.forEachPage { page in
+        if let base = page.base {
+          guard lastCommits[base].map({ $0 < found.commit && $0 > lastUses[base] ?? 0 }) == true else { return false }
+          lastUses[base] = found.commit
+        }
+        lastCommits[page.number] = found.commit
         return true
       }
       if !isWhole { throw .commitLog(.corrupted, path: paths.commitLog) }
@@ -107,11 +114,13 @@ struct CommitLogRecovery {
     found = LogEnd(head)
     var failure = invalidate()
     if failure != 0 { throw LMDBError(code: failure, operation: "write to lock.mdb") }
+    var bases: [UInt64: [UInt8]] = [:]
     while try found.next(file, record) {
-      let isWhole = unsafe record.forEachPage { number, page in
-        guard let start = page.baseAddress else { return false }
-        if lastCommits[number] != found.commit { return true }
-        failure = unsafe writeAll(data, start, page.count, Int(number) * LMDBLimits.pageSize)
+      let isWhole = record.forEachPage { page in
+        guard let content = record.content(of: page, in: &bases) else { return false }
+        if lastUses[page.number] ?? 0 > found.commit { bases[page.number] = content }
+        if lastCommits[page.number] != found.commit { return true }
+        failure = unsafe writeAll(data, content, content.count, Int(page.number) * LMDBLimits.pageSize)
         return failure == 0
       }
       if failure != 0 { throw LMDBError(code: failure, operation: "write to data.mdb") }
@@ -138,12 +147,18 @@ struct CommitLogRecovery {
   /// when the power failed, and may contain anything: it does not disprove the log, and if both are invalid, the tie
   /// decides.
   private func checkBelongs(_ data: Int32, _ head: CommitLogHead, _ known: LogEnd) throws(LMDBError) {
-    var tie: UInt64 = 0
-    guard unsafe try readAll(data, &tie, 8, CommitLogFormat.tieOffset, "read of data.mdb"),
-      UInt64(littleEndian: tie) == head.tie
-    else { throw .commitLog(.foreign, path: paths.commitLog) }
+    guard CommitLogFormat.isTied(head.tie, to: try Self.tie(of: data)) else {
+      throw .commitLog(.foreign, path: paths.commitLog)
+    }
     let metas = [try Self.meta(0, of: data), try Self.meta(1, of: data)]
     if Self.isOlder(metas, than: head, known) { throw .commitLog(.foreign, path: paths.commitLog) }
+  }
+
+  /// The tie in `data.mdb`; 0 if the file is shorter.
+  static func tie(of data: Int32) throws(LMDBError) -> UInt64 {
+    var tie: UInt64 = 0
+    let isRead = unsafe try readAll(data, &tie, 8, CommitLogFormat.tieOffset, "read of data.mdb")
+    return isRead ? UInt64(littleEndian: tie) : 0
   }
 
   /// The bytes of a meta page; nil if the file is shorter.
