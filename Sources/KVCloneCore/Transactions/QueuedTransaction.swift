@@ -45,13 +45,16 @@ final class QueuedTransaction<R: Sendable>: GroupedWrite {
   func value() async throws -> R {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
+        var isFirst = false
         let isCancelled = phase.withLock { phase in
           if case .cancelled = phase { return true }
           phase = .waiting(continuation)
-          // Within the lock, so that a cancellation finds it in the queue.
-          store.writerQueue.append(self)
+          // Within the lock, so that a cancellation finds it in the queue. The thread that runs it is woken outside,
+          // because it would wait for the lock.
+          isFirst = store.writerQueue.append(self)
           return false
         }
+        if isFirst { store.writerQueue.schedule() }
         if isCancelled { continuation.resume(throwing: CancellationError()) }
       }
     } onCancel: {

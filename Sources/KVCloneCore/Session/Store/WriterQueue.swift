@@ -57,21 +57,24 @@ package final class WriterQueue: Sendable {
   let uncheckedByteCount = Atomic<UInt64>(1 << 40)
 
   /// Runs `body` after all queued work.
-  package func async(_ body: @escaping @Sendable () -> Void) { append(.alone(body)) }
+  package func async(_ body: @escaping @Sendable () -> Void) {
+    if append(.alone(body)) { schedule() }
+  }
 
-  /// Calls `run` of the write when its turn comes, unless another write takes it before.
-  func append(_ write: any QueuedWrite) { append(.write(write)) }
+  /// Adds a write whose `run` is called when its turn comes, unless another write takes it before. Returns whether the
+  /// caller must call `schedule`.
+  func append(_ write: any QueuedWrite) -> Bool { append(.write(write)) }
 
-  private func append(_ item: Item) {
-    let isIdle = state.withLock { state in
+  private func append(_ item: Item) -> Bool {
+    state.withLock { state in
       state.append(item)
       defer { state.isScheduled = true }
       return !state.isScheduled
     }
-    if isIdle { schedule() }
   }
 
-  private func schedule() {
+  /// Has the queue's thread run the next item.
+  func schedule() {
     queue.async { [self] in
       switch state.withLock({ $0.takeNext() }) {
       case .alone(let body): body()
