@@ -45,7 +45,7 @@ struct LogText {
 
   struct Page: Equatable {
     var number: Int, lower: Int, upper: Int
-    /// What is not between `lower` and `upper`, of a page with a base, too.
+    /// The bytes outside of `lower` and `upper`, also of a page with a base.
     var bytes: [UInt8]
     var base: Int?
     /// In the log.

@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  /// What the record leads to, from some pages on; nil if it is not well-formed.
+  /// The pages after the record is applied to some pages; nil if it is not well-formed.
   private static func contents(
     _ record: CommitLogRecord, from bases: [UInt64: [UInt8]] = [:]
   ) -> [UInt64: [UInt8]]? {

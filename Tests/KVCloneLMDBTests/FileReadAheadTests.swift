@@ -12,7 +12,7 @@ import Testing
     try expectTrees(bench, valuePages: readsValues ? 5 : 1)
   }
 
-  /// After the walk of a file that exceeds memory, its pages have to be read once more.
+  /// After the walk of a file that exceeds memory, its pages have to be read again.
   @Test func scanRequestsTheLeavesThatFollow() throws {
     let bench = try ReadAheadBench()
     let file = try PageFile(pinning: bench.environment)

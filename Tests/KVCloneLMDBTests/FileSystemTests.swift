@@ -19,7 +19,7 @@ import Testing
     ]
   }
 
-  /// The size alone is asked for in another way than the rest.
+  /// The size alone is read by another call than the rest.
   @Test func theSizeOfAnOpenFileIsThatOfItsFacts() throws {
     let file = open(store.root + "/file", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     defer { close(file) }

@@ -5,7 +5,7 @@ import KVCloneRecords
 struct Savepoint: ~Copyable {
   private let storage: StorageSavepoint
   private let (journal, sets): (SerialJournal, SerialJournal.Savepoint)
-  /// The changes before, whose sets the journal restores.
+  /// The changes before the savepoint, without their sets, which the journal restores.
   private let changes: PendingChanges
   private let restoreInserts: (() -> Void)?
   private let replaced: [ObjectID: ObjectID]?

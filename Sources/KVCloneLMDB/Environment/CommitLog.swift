@@ -85,7 +85,7 @@ final class CommitLog: @unchecked Sendable {
       }
       if let head, head.isInUse, lastCommit == number, head.tie == tie ^ CommitLogFormat.versionMark { return }
       // It is unknown what was synced when: the writer was another program, or was killed between its commit and the
-      // record. Or the log is of version 1, whose readers would miss the records that follow.
+      // record. Or the log is of version 1, and its readers would miss the records that follow.
       try settle(
         checkpoint(number, data, try readMetas(data), isInUse: true), wasInUse: head?.isInUse == true)
     } else if mark == .isInUse {

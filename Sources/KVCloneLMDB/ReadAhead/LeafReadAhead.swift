@@ -31,9 +31,9 @@ struct LeafReadAhead {
   private var isComplete = false
   /// Whether leaves were not requested because of a scan's end.
   private var isCut = false
-  /// How often reads continued behind the end of a scan. A scan may look at one leaf behind its end. After more, ends do
-  /// not matter: scans of short ranges that follow each other, such as the lists of objects in order, are one read in
-  /// order.
+  /// The number of reads that continued behind the end of a scan. A scan may read one leaf behind its end. After more,
+  /// ends are ignored: scans of short ranges that follow each other, such as the lists of objects in order, are one read
+  /// in order.
   private var passedEnds = 0
   private var passesEnds: Bool { passedEnds > 1 }
   /// The number of consecutive windows that were in the page cache, whether or not the reads were in order.

@@ -111,8 +111,8 @@ final class CommitLogRecord {
     UInt64(littleEndian: unsafe base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
   }
 
-  /// Reads the record at `offset`, and returns its checksum; nil if there is none of this use of the log, or a torn
-  /// one.
+  /// Reads the record at `offset`, and returns its checksum; nil if the record is torn, or is not of this use of the
+  /// log.
   ///
   /// Throws `io` if reading fails: that is not the end of the log.
   func read(

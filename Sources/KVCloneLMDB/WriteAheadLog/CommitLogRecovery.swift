@@ -95,8 +95,8 @@ struct CommitLogRecovery {
     var found = LogEnd(head)
     // Only the last version of a page is written: an interruption leaves no page older than it was.
     var lastCommits: [UInt64: UInt64] = [:]
-    // The commit whose record has the last page with this base: until then, its content is kept in memory. A version is
-    // the base of one page at most, so these are no more pages than the log has without a base.
+    // The commit with the last record that has a page with this base: until then, its content is kept in memory. A
+    // version is the base of one page at most, so these are no more pages than the log has without a base.
     var lastUses: [UInt64: UInt64] = [:]
     while try found.next(file, record) {
       let isWhole = record.forEachPage { page in

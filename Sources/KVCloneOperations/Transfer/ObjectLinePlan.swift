@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// What is written of each record of one layout, looked up once.
+/// The properties that are written of each record of one layout, looked up once.
 final class ObjectLinePlan {
   /// A value to write. Copied for every object, and therefore without references.
   struct Step {

@@ -2,7 +2,7 @@ import KVClone
 import KVCloneOperations
 
 extension LoadSkips {
-  /// What was skipped, a line each.
+  /// The skipped lines and links, a line each.
   var list: String {
     var list = ""
     for skipped in skipped {

@@ -62,7 +62,7 @@ enum Interruption {
   /// Records the commits of a load, so that an interrupt can report what is in the store.
   static func note(_ commit: LoadCommit) { load.note(commit) }
 
-  /// What the committed batches of a load have skipped; nil without one, or if the load skips nothing.
+  /// The lines and links that the committed batches of a load have skipped; nil without one, or if the load skips nothing.
   static var committedSkips: LoadSkips? { load.skips }
 
   /// Runs something short that must not be interrupted.

@@ -61,8 +61,8 @@ package final class WriterQueue: Sendable {
     if append(.alone(body)) { schedule() }
   }
 
-  /// Adds a write whose `run` is called when its turn comes, unless another write takes it before. Returns whether the
-  /// caller must call `schedule`.
+  /// Adds a write. Its `run` is called in its turn, unless another write takes it before. Returns whether the caller
+  /// must call `schedule`.
   func append(_ write: any QueuedWrite) -> Bool { append(.write(write)) }
 
   private func append(_ item: Item) -> Bool {
