@@ -1,5 +1,3 @@
-import KVCloneModel
-
 /// Names from a file in error messages.
 package enum ErrorText {
   /// Returns a name as shown in errors: complete if it is valid in a model.
