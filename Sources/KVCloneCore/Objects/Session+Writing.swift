@@ -16,9 +16,11 @@ extension Session {
   }
 
   /// Inserts an object of a concrete entity with values and links that were checked.
+  ///
+  /// - Parameter hasBothSides: whether the caller also inserts all targets, with their sides of the links.
   package mutating func insert(
     _ entity: CompiledEntity, _ assignments: [(attribute: CompiledAttribute, value: AttributeValue?)],
-    _ links: [(relationship: CompiledRelationship, targets: [ObjectID])]
+    _ links: [(relationship: CompiledRelationship, targets: [ObjectID])], hasBothSides: Bool = false
   ) throws(StoreError) -> ObjectID {
     if deferred?.isFull ?? false { try settle() }
     let id = try nextID(entity)
@@ -34,7 +36,7 @@ extension Session {
     changes.history?.noteInserts(from: id, count: 1)
     try IndexEntries.note(id, entity, in: &self)
     DerivedChanges.noteInsert(id, entity, in: &self)
-    for (relationship, targets) in links { try attachBack(id, relationship, targets) }
+    for (relationship, targets) in links where !hasBothSides { try attachBack(id, relationship, targets) }
     return id
   }
 

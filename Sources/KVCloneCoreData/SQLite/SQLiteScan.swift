@@ -187,21 +187,37 @@ package final class SQLiteScan {
 
   private func readFields(_ page: Int) throws(SQLiteError) {
     fields.removeAll(keepingCapacity: true)
-    let front = try bytes(0, min(9, payload.total))
-    guard let (length, used) = SQLiteBytesReader.varint(front, 0, end: front.count), let size = Int(exactly: length),
+    // Usually, the whole header is on the row's own page, and is not copied.
+    var (header, first) = try headerBytes(min(9, payload.total))
+    let end = first + min(9, payload.total)
+    guard let (length, used) = SQLiteBytesReader.varint(header, first, end: end), let size = Int(exactly: length),
       size >= used, size <= payload.total, size <= 9 * Self.maximumColumns
     else { throw .corrupted("a row of table \(name) has an invalid header", page: page) }
-    let header = try bytes(0, size)
-    var place = used
+    (header, first) = try headerBytes(size)
+    var place = first + used
     var start = size
-    while place < size {
-      guard let (type, count) = SQLiteBytesReader.varint(header, place, end: size), fields.count < Self.maximumColumns,
+    while place < first + size {
+      guard let (type, count) = SQLiteBytesReader.varint(header, place, end: first + size),
+        fields.count < Self.maximumColumns,
         let length = SQLiteField.byteCount(ofType: type), length <= payload.total - start
       else { throw .corrupted("a row of table \(name) has columns beyond its end", page: page) }
       fields.append(SQLiteField(type: type, start: start, count: length))
       place += count
       start += length
     }
+  }
+
+  /// The first bytes of the row, and where they start.
+  private func headerBytes(_ count: Int) throws(SQLiteError) -> (bytes: [UInt8], start: Int) {
+    count <= payload.local ? (payload.page, payload.start) : (try bytes(0, count), 0)
+  }
+
+  /// Returns whether ``value(_:)`` is `null`, without reading the value.
+  package func isNull(_ column: Int) throws(SQLiteError) -> Bool {
+    guard column < fields.count, column != table?.rowIDColumn, fields[column].type != 7 else {
+      return try value(column) == .null
+    }
+    return fields[column].type == 0
   }
 
   /// Returns the value of a column, counted from 0. The alias of the row id, and columns that were added after the row
@@ -239,14 +255,23 @@ package final class SQLiteScan {
   }
 
   private func integer(_ field: SQLiteField) throws(SQLiteError) -> Int64 {
-    let bytes = try bytes(field.start, field.count)
-    var value: Int64 = (bytes.first ?? 0) >= 0x80 ? -1 : 0
-    for byte in bytes { value = value << 8 | Int64(byte) }
+    var bytes = payload.page
+    var place = payload.start + field.start
+    if field.start + field.count > payload.local { (bytes, place) = (try self.bytes(field.start, field.count), 0) }
+    var value: Int64 = field.count > 0 && bytes[place] >= 0x80 ? -1 : 0
+    for index in place..<place + field.count { value = value << 8 | Int64(bytes[index]) }
     return value
   }
 
   private func text(_ field: SQLiteField) throws(SQLiteError) -> SQLiteValue {
     guard field.count <= Self.textLimit else { return .unreadableText(.length) }
+    if file.header.encoding == .utf8, field.start + field.count <= payload.local {
+      let start = payload.start + field.start
+      let text = payload.page.withUnsafeBufferPointer { page in
+        String(validating: UnsafeBufferPointer(rebasing: page[start..<start + field.count]), as: UTF8.self)
+      }
+      return text.map { .text($0) } ?? .unreadableText(.encoding)
+    }
     let bytes = try bytes(field.start, field.count)
     let text: String?
     switch file.header.encoding {

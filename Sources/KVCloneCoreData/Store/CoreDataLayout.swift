@@ -27,7 +27,9 @@ package struct CoreDataLayout {
   }
 
   /// An attribute's column, or those of a composite's elements.
-  package struct Attribute {
+  ///
+  /// A class like ``ToOne``: what is used for every row must not copy descriptions.
+  package final class Attribute: Sendable {
     package let description: AttributeDescription
     /// Several if sibling entities have attributes of the same name, and Core Data numbered the columns: a row has a
     /// value in one of them.
@@ -35,10 +37,17 @@ package struct CoreDataLayout {
     package let elements: [Attribute]
     /// Whether values start with the place of their bytes.
     package let isExternal: Bool
+
+    init(description: AttributeDescription, columns: [Int], elements: [Attribute], isExternal: Bool) {
+      self.description = description
+      self.columns = columns
+      self.elements = elements
+      self.isExternal = isExternal
+    }
   }
 
   /// A to-one relationship; its column has the target's key.
-  package struct ToOne {
+  package final class ToOne: Sendable {
     /// The entity that declares it.
     package let entity: String
     package let description: RelationshipDescription
@@ -48,6 +57,18 @@ package struct CoreDataLayout {
     package let inverse: RelationshipDescription?
     /// The entity that declares the inverse.
     package let inverseEntity: String?
+
+    init(
+      entity: String, description: RelationshipDescription, columns: [Int], orderColumns: [Int?],
+      inverse: RelationshipDescription?, inverseEntity: String?
+    ) {
+      self.entity = entity
+      self.description = description
+      self.columns = columns
+      self.orderColumns = orderColumns
+      self.inverse = inverse
+      self.inverseEntity = inverseEntity
+    }
   }
 
   /// A table that links the objects of two hierarchies, or a column that does for a relationship without an inverse.

@@ -42,8 +42,8 @@ extension ObjectStore {
   /// Writes objects as NDJSON in one read transaction: a header line, then one object per line, by entity name and
   /// serial number.
   ///
-  /// Stores with equal content produce equal text, apart from ids. Memory use is constant: blobs are written in chunks,
-  /// so `sink` can receive part of a line.
+  /// Stores with equal content produce equal text, apart from ids. Memory use is constant, except for one bit per
+  /// object: blobs are written in chunks, so `sink` can receive part of a line.
   ///
   /// - Parameters:
   ///   - options: the objects to dump, and the treatment of blobs.

@@ -88,9 +88,11 @@ extension CoreDataImportRun {
 
   // MARK: Creating links
 
-  /// Calls `body` with every owner and its existing members, for the relationships of all pairs.
-  func forEachList(_ body: (CoreDataLinkTable, UInt64, [UInt64]) throws -> Void) throws {
-    for table in links where !table.isRepeated {
+  /// Calls `body` with every owner and its existing members, for the relationships of the wanted tables.
+  func forEachList(
+    where isWanted: (CoreDataLinkTable) -> Bool, _ body: (CoreDataLinkTable, UInt64, [UInt64]) throws -> Void
+  ) throws {
+    for table in links where !table.isRepeated && isWanted(table) {
       let owners = table.isFromMember ? table.relationship.destinationEntityName : table.entity
       // Looked up once, because they are used for every link.
       let ownerKeys = keys(kindOf: owners)

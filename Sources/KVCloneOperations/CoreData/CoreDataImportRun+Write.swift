@@ -58,7 +58,6 @@ extension CoreDataImportRun {
     try storage.commit()
     let store = try StoreOpening.assemble(engine, path: path, model: nil, options: StoreOptions())
     defer { store.close() }
-    beginPass()
     do {
       try store.write(label: "import") { transaction in
         transaction.operation = "import"
@@ -78,7 +77,7 @@ extension CoreDataImportRun {
 
   /// Counts the values of an object that are in files or become blobs.
   func count(_ row: CoreDataRow, _ scan: SQLiteScan) throws {
-    for case let value? in row.values.values {
+    for case let value? in row.values.lazy.map(\.value) {
       switch value {
       case .binary(let data), .transformable(let data): report.binaryByteCount += UInt64(data.count)
       default: break
@@ -98,14 +97,15 @@ extension CoreDataImportRun {
 
   /// Writes all objects and links.
   func write(_ transaction: inout WriteTransaction) throws {
+    let cursors = surveyLinks(transaction.session.schema)
     // The closure borrows what it changes.
     try withUnsafeMutablePointer(to: &transaction) { transaction in
-      try forEachObject { row, scan, _ in
-        try insert(row, scan, &transaction.pointee)
+      try forEachObject(cursors == nil ? .all : .attributes) { row, scan, hierarchy in
+        try insert(row, scan, cursors ?? [], &transaction.pointee)
         try count(row, scan)
       }
-      try gatherLinks()
-      try forEachList { table, owner, members in
+      if cursors == nil { try gatherLinks() }
+      try forEachList(where: { cursors == nil || !$0.isCompletelyKnown }) { table, owner, members in
         let schema = transaction.pointee.session.schema
         let ownerCode = try schema.entity(table.links.ownerRoot).rootCode
         let memberCode = try schema.entity(table.links.memberRoot).rootCode
@@ -120,10 +120,12 @@ extension CoreDataImportRun {
     }
   }
 
-  private func insert(_ row: CoreDataRow, _ scan: SQLiteScan, _ transaction: inout WriteTransaction) throws {
+  private func insert(
+    _ row: CoreDataRow, _ scan: SQLiteScan, _ cursors: [CoreDataLinkCursor], _ transaction: inout WriteTransaction
+  ) throws {
     var property: String?
     do {
-      let id = try restore(row, &transaction)
+      let id = try restore(row, cursors, &transaction)
       for (attribute, stream) in row.streams {
         property = attribute
         try transaction.setData(id, attribute) { writer in
@@ -168,11 +170,17 @@ extension CoreDataImportRun {
   }
 
   /// Inserts an object under its previous id; ids of one root entity come in ascending order. Calls no hooks.
-  private func restore(_ row: CoreDataRow, _ transaction: inout WriteTransaction) throws(StoreError) -> ObjectID {
+  private func restore(
+    _ row: CoreDataRow, _ cursors: [CoreDataLinkCursor], _ transaction: inout WriteTransaction
+  ) throws(StoreError) -> ObjectID {
     try transaction.changeObjects(settles: false) { (session) throws(StoreError) in
-      let compiled = try session.schema.entity(row.entity.name)
-      session.changes.nextSerials[compiled.rootCode] = UInt64(row.key)
-      return try session.insert(compiled, row.values, [:])
+      let entity = try session.schema.entity(row.entity.name)
+      session.changes.nextSerials[entity.rootCode] = UInt64(row.key)
+      var links: [(relationship: CompiledRelationship, targets: [ObjectID])] = []
+      for cursor in cursors {
+        if let found = try cursor.links(of: UInt64(row.key), entity) { links.append(found) }
+      }
+      return try session.insert(entity, try entity.assignments(row.values), links, hasBothSides: true)
     }
   }
 

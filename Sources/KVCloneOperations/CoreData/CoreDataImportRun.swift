@@ -26,6 +26,8 @@ final class CoreDataImportRun {
   /// By entity: the keys in ``present`` of it and its descendants, cached.
   private var kinds: [String: [(entity: String, keys: SerialSet)]] = [:]
   var links: [CoreDataLinkTable] = []
+  /// Whether only keys and links are read, and any error ends the pass.
+  private var isSurvey = false
   private var steps = 0
 
   /// The maximum number of blocks that the sets of all entities may span together: 128 MiB of directories, however far
@@ -71,10 +73,40 @@ final class CoreDataImportRun {
     return found
   }
 
+  // MARK: Survey
+
+  /// Reads the keys and links of all objects, so that each object can be written once, with both sides of its links.
+  ///
+  /// - Returns: the links to write with the objects; nil if anything is wrong. Objects are then written without links,
+  ///   and both are checked in the order of the rows.
+  func surveyLinks(_ schema: Schema) -> [CoreDataLinkCursor]? {
+    isSurvey = true
+    defer { isSurvey = false }
+    beginPass()
+    // An error is found again, in its order; so is a cancellation.
+    guard let cursors = try? survey(schema) else {
+      beginPass()
+      return nil
+    }
+    let linkCount = report.linkCount
+    report = source.report()
+    report.linkCount = linkCount
+    return cursors
+  }
+
+  private func survey(_ schema: Schema) throws -> [CoreDataLinkCursor]? {
+    try forEachObject(.links) { _, _, _ in }
+    try gatherLinks()
+    try forEachList(where: \.isCompletelyKnown) { _, _, _ in }
+    return try CoreDataLinkCursor.all(of: links, schema, in: space)
+  }
+
   // MARK: Objects
 
   /// Calls `body` with every importable object.
-  func forEachObject(_ body: (CoreDataRow, SQLiteScan, CoreDataLayout.Hierarchy) throws -> Void) throws {
+  func forEachObject(
+    _ part: CoreDataRows.Part, _ body: (CoreDataRow, SQLiteScan, CoreDataLayout.Hierarchy) throws -> Void
+  ) throws {
     // The store's own number may be anything.
     let total = layout.hierarchies.reduce(0) { $0 + Int(min(max(0, $1.maximumKey), CoreDataRows.maximumKey)) }
     // Columns come first in the list of link tables, in the order of the hierarchies.
@@ -87,11 +119,13 @@ final class CoreDataImportRun {
       let scan = try SQLiteScan(file, hierarchy.table)
       while try scan.next() {
         try step(.objects, report.objectCount, of: total)
-        guard let row = try rows.object(scan) else { continue }
+        guard let row = try rows.object(scan, part) else { continue }
         try body(row, scan, hierarchy)
-        _ = present[row.entity.name]?.insert(UInt64(row.key))
-        for target in row.targets { try note(target, of: row, in: firstLinks + target.toOne) }
-        report.noteObject(row.entity.name)
+        if part != .attributes {
+          _ = present[row.entity.name]?.insert(UInt64(row.key))
+          for target in row.targets { try note(target, of: row, in: firstLinks + target.toOne) }
+        }
+        if part != .links { report.noteObject(row.entity.name) }
       }
     }
   }
@@ -111,7 +145,7 @@ final class CoreDataImportRun {
 
   /// Throws the error, or records it and continues.
   func broken(_ error: CoreDataImportError, _ isWholeObject: Bool) throws {
-    guard options.skipsBroken else { throw error }
+    guard options.skipsBroken, !isSurvey else { throw error }
     report.noteSkipped(error, isWholeObject: isWholeObject, limit: options.skippedLimit)
   }
 
@@ -160,7 +194,8 @@ final class CoreDataImportRun {
 
   func step(_ phase: OperationProgress.Phase, _ completed: Int, of total: Int?) throws(StoreError) {
     steps += 1
-    if steps % Self.stepsPerReport == 0 { try tell(phase, completed, of: total) }
+    if steps % Self.stepsPerReport != 0 { return }
+    if isSurvey { try check() } else { try tell(phase, completed, of: total) }
   }
 
   func tell(_ phase: OperationProgress.Phase, _ completed: Int = 0, of total: Int? = nil) throws(StoreError) {

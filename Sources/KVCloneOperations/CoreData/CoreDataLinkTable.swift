@@ -29,6 +29,10 @@ struct CoreDataLinkTable {
   let isOwnInverse: Bool
   var links: CoreDataLinks
 
+  /// Whether the links of both sides are known before the objects are written. The hidden list of a relationship
+  /// without an inverse, and the order of one that is its own inverse, result from setting one side.
+  var isCompletelyKnown: Bool { links.relationship.inverseName != nil && !isOwnInverse }
+
   /// The link tables of a store, empty.
   static func all(of layout: CoreDataLayout, in space: ScratchSpace) -> [CoreDataLinkTable] {
     var tables: [CoreDataLinkTable] = []

@@ -8,7 +8,7 @@ struct CoreDataRow {
   let entity: CoreDataLayout.Entity
   let key: Int64
   /// The values to set, including nil; other attributes have their defaults.
-  var values: [String: AttributeValue?] = [:]
+  var values: [(attribute: String, value: AttributeValue?)] = []
   /// Attributes with too many bytes to be read at once.
   var streams: [(attribute: String, stream: Stream)] = []
   /// By index in the hierarchy's to-one relationships: the target's key, and the position in its list.
@@ -38,8 +38,13 @@ struct CoreDataRows {
   static let maximumKey = Int64(UInt32.max)
   static let keyLimit = "ids keep the Z_PK, which must be from 1 to \(maximumKey)"
 
+  /// The columns that are read of a row.
+  enum Part {
+    case all, attributes, links
+  }
+
   /// The object in the scan's row; nil if it cannot be imported.
-  func object(_ scan: SQLiteScan) throws -> CoreDataRow? {
+  func object(_ scan: SQLiteScan, _ part: Part) throws -> CoreDataRow? {
     let root = hierarchy.root
     guard case .integer(let key) = try scan.value(hierarchy.keyColumn), key > 0, key <= Self.maximumKey else {
       try broken(
@@ -64,11 +69,11 @@ struct CoreDataRows {
     var row = CoreDataRow(entity: entity, key: key)
     var property = ""
     do {
-      for attribute in entity.attributes {
+      for attribute in entity.attributes where part != .links {
         property = attribute.description.name
         try read(attribute, scan, into: &row)
       }
-      for place in entity.toOnes {
+      for place in entity.toOnes where part != .attributes {
         property = hierarchy.toOnes[place].description.name
         try readTarget(place, scan, into: &row)
       }
@@ -113,7 +118,7 @@ struct CoreDataRows {
     if description.type == .composite {
       let elements = try composite(attribute, scan, row, path: name)
       // Its elements may have defaults, but the stored object has nil.
-      row.values[name] = .some(elements.isEmpty ? nil : .composite(elements))
+      row.values.append((name, elements.isEmpty ? nil : .composite(elements)))
       return
     }
     guard let column = try column(attribute.columns, scan, row, name) else { return setMissing(description, &row) }
@@ -134,7 +139,7 @@ struct CoreDataRows {
   /// Sets nil, even if a new object would have a default value; if nil violates a rule, the default value.
   private func setMissing(_ description: AttributeDescription, _ row: inout CoreDataRow) {
     if description.defaultValue == nil { return }
-    row.values[description.name] = .some(description.isOptional ? nil : description.defaultValue)
+    row.values.append((description.name, description.isOptional ? nil : description.defaultValue))
   }
 
   /// Returns false if the value is unreadable.
@@ -148,7 +153,7 @@ struct CoreDataRows {
     switch reading(try value(column, scan, of: description), of: description) {
     case .success(nil): return false
     case .success(let reading?):
-      row.values[description.name] = reading.value
+      row.values.append((description.name, reading.value))
       note(reading, description.name, of: row)
       return true
     case .failure(let error):
@@ -259,7 +264,7 @@ struct CoreDataRows {
     } else {
       bytes = Data((try scan.front(column, stored.byteCount)?.bytes ?? []).dropFirst(skipped))
     }
-    row.values[name] = attribute.description.type == .binary ? .binary(bytes) : .transformable(bytes)
+    row.values.append((name, attribute.description.type == .binary ? .binary(bytes) : .transformable(bytes)))
     return true
   }
 
@@ -320,10 +325,6 @@ struct CoreDataRows {
           name), false)
     }
   }
-}
-
-extension SQLiteScan {
-  func isNull(_ column: Int) throws -> Bool { try value(column) == .null }
 }
 
 /// The files of values that Core Data stores outside the database: only those in the database's own folder.

@@ -385,4 +385,35 @@ struct CoreDataImportTests {
     #expect { try place.run() } throws: { ($0 as? CoreDataImportError)?.kind == .invalidFile }
     #expect(place.others.isEmpty)
   }
+
+  /// Objects are written with their links only if all links are sound.
+  @Test(
+    "a broken link is left out, and changes nothing else",
+    arguments: [
+      { $0.links["Z_2LABELS"]?.append([.integer(10), .integer(77), .integer(1)]) },
+      { $0.links["Z_7RELATED"]?.append([.integer(5), .integer(77)]) },
+      { $0.links["Z_1FAVOURITES"]?.append([.integer(77), .integer(1)]) },
+      { $0.rows["ZSUMMARY"]?[1].values = CoreDataFixture.summary(note: 77) },
+    ] as [@Sendable (inout CoreDataFixture) -> Void])
+  func brokenLink(_ change: @Sendable (inout CoreDataFixture) -> Void) throws {
+    var fixture = CoreDataFixture()
+    let sound = try Place(fixture)
+    change(&fixture)
+    let broken = try Place(fixture)
+    let report = try sound.run()
+    let other = try broken.run(skip: true)
+    #expect(report.skippedCount == 0 && other.skippedCount == 1)
+    #expect(report.objectCount == other.objectCount && report.linkCount == other.linkCount)
+    #expect(try Self.lines(sound) == Self.lines(broken))
+  }
+
+  /// The dump of the imported store, without its header.
+  private static func lines(_ place: Place) throws -> [Substring] {
+    let store = try place.open()
+    defer { store.close() }
+    #expect(try store.check().issues.isEmpty)
+    var text = ""
+    _ = try store.dump { text += $0.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
+    return text.split(separator: "\n").dropFirst().map { $0 }
+  }
 }
