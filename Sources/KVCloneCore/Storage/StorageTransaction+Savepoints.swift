@@ -1,5 +1,5 @@
 /// A state of a write transaction to which it can be rolled back.
-package struct StorageSavepoint: ~Copyable {
+package struct StorageSavepoint {
   fileprivate let log: UndoLog
   fileprivate let logLength: Int
   fileprivate let changeCount: UInt64
@@ -14,14 +14,12 @@ extension StorageTransaction {
   /// Begins a savepoint. Savepoints end in the reverse order of their begin.
   ///
   /// - Parameter directory: the directory for a log that exceeds memory.
-  package mutating func beginSavepoint(
-    directory: @autoclosure () -> () -> String
-  ) throws(StoreError) -> StorageSavepoint {
+  package mutating func beginSavepoint(directory: @escaping () -> String) throws(StoreError) -> StorageSavepoint {
     let decorator = backend.decorator
     let restore = try decorator?.stateRestorer()
     let inner = decorator?.inner ?? backend
     let reused = undoLog.flatMap { $0.isOpen || $0.inner === inner ? $0 : nil }
-    let log = reused ?? UndoLog(inner, directory: directory())
+    let log = reused ?? UndoLog(inner, directory: directory)
     undoLog = log
     let isOutermost = !log.isOpen
     if isOutermost {

@@ -74,8 +74,8 @@ struct CommitGroup: ~Copyable {
     storage.beginCounting()
     var transaction = WriteTransaction(store.writeContext.session(storage, store.schema, commit: nextCommit))
     do {
-      let context = transaction.session.context
-      let savepoint = try transaction.session.storage.beginSavepoint(directory: context.scratchDirectory)
+      let savepoint = try transaction.session.storage.beginSavepoint(
+        directory: transaction.session.context.scratchDirectory)
       do {
         try transaction.session.beginWrite(author: store.options.author)
         let prepared = try perform(write, &transaction)

@@ -2,7 +2,7 @@ import KVCloneModel
 import KVCloneRecords
 
 /// A state of a write transaction and its session to which it can be rolled back.
-struct Savepoint: ~Copyable {
+struct Savepoint {
   private let storage: StorageSavepoint
   private let (journal, sets): (SerialJournal, SerialJournal.Savepoint)
   /// The changes before the savepoint, without their sets, which the journal restores.
@@ -12,8 +12,7 @@ struct Savepoint: ~Copyable {
 
   /// Begins a savepoint. The session must not have deferred changes.
   init(_ session: inout Session) throws(StoreError) {
-    let context = session.context
-    storage = try session.storage.beginSavepoint(directory: context.scratchDirectory)
+    storage = try session.storage.beginSavepoint(directory: session.context.scratchDirectory)
     (journal, sets) = session.changes.beginSavepoint()
     restoreInserts = session.changes.history?.insertsRestorer()
     replaced = session.changes.replaced?.all
