@@ -43,6 +43,11 @@ struct WorkloadStep {
 
   /// Inserts enough images that dirty pages spill before the commit, and lists that outgrow the record.
   mutating func insertManyPhotos(_ transaction: inout WriteTransaction) throws {
+    // A rollback or a deletion may have left none, and every commit changes something.
+    if albums.isEmpty {
+      albums.append(try insertAlbum(of: random.element(projects) ?? insertProject(&transaction), &transaction))
+    }
+    if tags.isEmpty { tags.append(try transaction.insert("Tag", ["name": .string(title("tag"))])) }
     guard let album = random.element(albums), let tag = random.element(tags) else { return }
     for _ in 0..<20 { try insertPhoto(&transaction, album: album, tag: tag) }
     try insertPhoto(&transaction, album: album, tag: tag, byteCount: 150_000 + random.below(150_000))
