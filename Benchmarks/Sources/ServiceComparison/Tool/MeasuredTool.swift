@@ -8,17 +8,21 @@ struct MeasuredTool {
 
   /// Runs the tool until it exits.
   ///
-  /// - Parameter output: a file for its standard output.
+  /// - Parameter output: a file for its standard output; nil to discard it.
   /// - Returns: its elapsed and processor seconds, and the peak of its anonymous memory.
-  func run(_ words: [String], output: String = "/dev/null") throws -> Sample {
+  func run(_ words: [String], output: String? = nil) throws -> Sample {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: program)
     process.arguments = words
-    guard FileManager.default.createFile(atPath: output, contents: nil) || output == "/dev/null",
-      let file = FileHandle(forWritingAtPath: output)
-    else { throw PeerFailure("\(output) cannot be written to") }
+    if let output {
+      guard FileManager.default.createFile(atPath: output, contents: nil),
+        let file = FileHandle(forWritingAtPath: output)
+      else { throw PeerFailure("\(output) cannot be written to") }
+      process.standardOutput = file
+    } else {
+      process.standardOutput = FileHandle.nullDevice
+    }
     let errors = Pipe()
-    process.standardOutput = file
     process.standardError = errors
     process.standardInput = FileHandle.nullDevice
     let processorBefore = Measuring.processorSecondsOfChildren()
