@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Input and output beside the store: standard input, and files given by the user.
+/// Input and output outside of the store: standard input, and files given by the user.
 @Suite("Standard input and files next to the store")
 struct StandardInputTests {
   /// Runs the tool in a shell, to redirect its descriptors; `$0` is the tool, `$1` the store.
@@ -156,6 +156,18 @@ struct StandardInputTests {
     #expect(try scratch.succeed("info", "--json").json()["objects"] as? Int == 2)
   }
 
+  /// Starts a load of its standard input, which writes its errors to the file `err`. Returns the input.
+  private func startLoad(_ options: [String], _ scratch: Scratch) throws -> (load: Process, input: FileHandle) {
+    let load = scratch.process(["--store", scratch.store, "load", "-"] + options)
+    let pipe = Pipe()
+    load.standardInput = pipe
+    load.standardOutput = FileHandle.nullDevice
+    _ = FileManager.default.createFile(atPath: scratch.file("err"), contents: nil)
+    load.standardError = FileHandle(forWritingAtPath: scratch.file("err"))
+    try load.run()
+    return (load, pipe.fileHandleForWriting)
+  }
+
   @Test("an interrupted load says what its batches have committed")
   func interruptedBatches() throws {
     let scratch = try Scratch()
@@ -163,15 +175,9 @@ struct StandardInputTests {
     let names = try FileManager.default.contentsOfDirectory(atPath: scratch.store).sorted()
     for batch in [["--batch", "10"], []] {
       var before = try scratch.succeed("info", "--json").json()["objects"] as? Int ?? -1
-      let load = scratch.process(["--store", scratch.store, "load", "-"] + batch)
-      let pipe = Pipe()
-      load.standardInput = pipe
-      load.standardOutput = FileHandle.nullDevice
-      _ = FileManager.default.createFile(atPath: scratch.file("err"), contents: nil)
-      load.standardError = FileHandle(forWritingAtPath: scratch.file("err"))
-      try load.run()
+      let (load, input) = try startLoad(batch, scratch)
       let lines = (1...25).map { "{\"id\":\"Item/\($0)\"}\n" }.joined()
-      try pipe.fileHandleForWriting.write(contentsOf: Data(lines.utf8))
+      try input.write(contentsOf: Data(lines.utf8))
       let expected = batch.isEmpty ? 0 : 20
       // The load waits for more lines, with a partial batch or the whole input uncommitted.
       for _ in 0..<200 {
@@ -198,15 +204,9 @@ struct StandardInputTests {
     let scratch = try Scratch()
     try scratch.makeStore()
     let before = try scratch.succeed("info", "--json").json()["objects"] as? Int ?? -1
-    let load = scratch.process(["--store", scratch.store, "load", "-", "--batch", "2", "--skip-broken"] + option)
-    let pipe = Pipe()
-    load.standardInput = pipe
-    load.standardOutput = FileHandle.nullDevice
-    _ = FileManager.default.createFile(atPath: scratch.file("err"), contents: nil)
-    load.standardError = FileHandle(forWritingAtPath: scratch.file("err"))
-    try load.run()
+    let (load, input) = try startLoad(["--batch", "2", "--skip-broken"] + option, scratch)
     // The last line waits for another one, and its batch is not committed.
-    try pipe.fileHandleForWriting.write(contentsOf: Data("{\"id\":\"Item/1\"}\n{\n{\n".utf8))
+    try input.write(contentsOf: Data("{\"id\":\"Item/1\"}\n{\n{\n".utf8))
     for _ in 0..<200 {
       let isDone = try scratch.succeed("info", "--json").json()["objects"] as? Int == before + 1
       if isDone, isSpooling(load.processIdentifier, scratch) { break }

@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-/// The copies of a store that a workload makes; each is a directory beside the store.
+/// The copies of a store that a workload makes; each is a directory next to the store.
 struct Copies: Sendable {
   enum Copy: String, CaseIterable, Sendable {
     case backup, increment, restored, chained, file, compacted

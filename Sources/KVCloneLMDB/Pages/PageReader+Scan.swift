@@ -1,7 +1,7 @@
 extension PageReader {
-  /// A scan that has read so many leaves requests those that follow. Before, the walk has read all pages, but the page
-  /// cache does not keep those of a file that exceeds memory.
-  private static var requestedFrom: Int { 8 }
+  /// The number of leaves after which a scan requests those that follow. The walk before has read all pages, but the
+  /// page cache does not keep those of a file that exceeds memory.
+  private static var leavesBeforeRequests: Int { 8 }
 
   /// Calls `body` with each entry from the first key at or after `key`, ascending, until it returns false. Skips what
   /// is corrupted.
@@ -27,7 +27,7 @@ extension PageReader {
     var branch: UInt64?
     repeat {
       leavesRead += 1
-      if leavesRead > Self.requestedFrom { try request(path, tree, &ahead, &branch) }
+      if leavesRead > Self.leavesBeforeRequests { try request(path, tree, &ahead, &branch) }
       guard leavesLeft > 0 else {
         throw PageError(page: path.pages[tree.depth - 1], problem: .reachedTwice)
       }

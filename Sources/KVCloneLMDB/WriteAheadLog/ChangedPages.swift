@@ -33,7 +33,7 @@ final class ChangedPages {
   func collect(_ new: PageMeta, since old: PageMeta, in source: PageSource, bases: Set<UInt64>) -> Bool {
     self.source = source
     self.bases = bases
-    // A second reference would have the set copied when it changes.
+    // With a second reference, the next change would copy the set.
     defer { self.bases = [] }
     oldPageCount = 0
     record.removeAll()

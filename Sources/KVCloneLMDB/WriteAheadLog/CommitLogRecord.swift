@@ -25,7 +25,7 @@ final class CommitLogRecord {
 
   deinit { unsafe base.deallocate() }
 
-  /// Reserves so many bytes.
+  /// Reserves this many bytes.
   func reserve(_ length: Int) {
     if length <= capacity { return }
     let larger = UnsafeMutableRawPointer.allocate(byteCount: max(length, 2 * capacity), alignment: 8)
@@ -44,8 +44,8 @@ final class CommitLogRecord {
     isFirstVersion = false
   }
 
-  /// Adds a page: what it has and its base does not, if that is shorter; else without the gap between its lists, or
-  /// all of it. Returns false if there are too many.
+  /// Adds a page: its words that differ from its base, if they are shorter; otherwise the page without the gap between
+  /// its lists, or all of it. Returns false if the record has too many pages.
   ///
   /// - Parameter base: the page that it replaces, which an earlier record of the log has, and its number.
   func append(

@@ -66,7 +66,7 @@ final class BackupFixture {
     return try body(store)
   }
 
-  /// Returns the names beside the store.
+  /// Returns the names of the other files in the store's parent directory.
   func names() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: root).filter { $0 != "test.kvclone" }.sorted()
   }

@@ -43,7 +43,7 @@ enum Increments {
 
   private static func hex(_ bytes: [UInt8]) -> String { bytes.map { String(format: "%02x", $0) }.joined() }
 
-  /// Restores a chain beside the store, compares both completely, and removes the restored store.
+  /// Restores a chain to another store, compares both completely, and removes the restored store.
   static func expectSame(
     _ store: ObjectStore, _ sources: [String], in root: String, _ comment: String = "",
     sourceLocation: SourceLocation = #_sourceLocation

@@ -73,7 +73,7 @@ package final class WriterQueue: Sendable {
     }
   }
 
-  /// Has the queue's thread run the next item.
+  /// Runs the next item on the queue's thread.
   func schedule() {
     queue.async { [self] in
       switch state.withLock({ $0.takeNext() }) {
