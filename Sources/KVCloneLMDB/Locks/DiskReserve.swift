@@ -5,8 +5,9 @@ import Glibc
 /// not even begin to free space.
 ///
 /// The space is allocated to `writer.lock`, behind its content, which needs no further file, and the write lock guards
-/// it. A delete-only commit releases it if little else is left. From then on, a commit that would grow the file has to
-/// reserve it again first: it fails, as on a full disk, while commits that use free pages of the file succeed.
+/// it. A delete-only commit releases it if little else is left. From then on, other commits restore it first. If the
+/// disk has no space for all of it, a commit that grows the file fails, as on a full disk, and one that uses free pages
+/// of the file succeeds if the free pages left, which a delete can use as well, make up for the missing part.
 ///
 /// Best effort: a file system that cannot reserve space reserves none, and deletes may fail there.
 extension WriterLockFile {
@@ -39,17 +40,22 @@ extension WriterLockFile {
   ///   - isDeleteOnly: whether the commit is delete-only.
   ///   - hasLittleRoom: whether the disk has little free space.
   ///   - grows: whether the commit grows the file.
+  ///   - freeBytes: the free pages of the file after the commit, in bytes.
   func settleReserve(
-    isDeleteOnly: Bool, hasLittleRoom: @autoclosure () -> Bool, grows: @autoclosure () -> Bool
+    isDeleteOnly: Bool, hasLittleRoom: @autoclosure () -> Bool, grows: @autoclosure () -> Bool,
+    freeBytes: @autoclosure () -> Int
   ) throws(LMDBError) {
     let size = reserve.load(ordering: .relaxed)
     if size == 0 { return }
-    let isKept = kvclone_given_room(descriptor) >= Int64(size)
+    let given = kvclone_given_room(descriptor)
     if isDeleteOnly {
-      if isKept, hasLittleRoom() { _ = kvclone_give_up_room(descriptor) }
-    } else if !isKept, grows() {
+      // A part of the reserve counts too: fallocate on a full disk allocates what is left, and then fails.
+      if given > Int64(Self.start), hasLittleRoom() { _ = kvclone_give_up_room(descriptor) }
+    } else if given < Int64(size) {
       let code = kvclone_keep_room(descriptor, Int64(Self.start), Int64(size))
-      if LMDBError.isDiskFull(code) { throw LMDBError(code: code, operation: "fallocate of data.mdb") }
+      guard LMDBError.isDiskFull(code) else { return }
+      if !grows(), max(0, Int(kvclone_given_room(descriptor))).saturatingAdd(freeBytes()) >= size { return }
+      throw LMDBError(code: code, operation: "fallocate of data.mdb")
     }
   }
 }

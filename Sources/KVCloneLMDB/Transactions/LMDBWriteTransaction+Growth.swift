@@ -20,15 +20,7 @@ extension LMDBWriteTransaction {
   private var nextPage: Int? { knowsNextPage ? Int(clamping: handle.nextPageWord) : nil }
 
   /// The number of pages of the trees, as the transaction sees them.
-  private func usedPages() -> Int {
-    let tables = environment.core.state.withLock { Array($0.tables.values) }
-    var pages = 2
-    for dbi in tables.map(\.dbi) + [LMDBLimits.mainDatabase, LMDBLimits.freeDatabase] {
-      var raw = MDB_stat()
-      if unsafe mdb_stat(handle.pointer, dbi, &raw) == 0 { pages += TreeSizes(raw).pages }
-    }
-    return pages
-  }
+  private func usedPages() -> Int { environment.usedPages(handle) }
 
   /// Rejects spilling pages that make the file an eighth longer than its limit, unless the transaction has made the
   /// trees smaller: pages in memory are judged at commit.
@@ -52,7 +44,25 @@ extension LMDBEnvironment {
   func settleReserve(_ handle: LMDBTransactionHandle, isDeleteOnly: Bool) throws(LMDBError) {
     if isForked { return }
     try lockFile?.settleReserve(
-      isDeleteOnly: isDeleteOnly, hasLittleRoom: core.hasLittleRoom, grows: makesLonger(handle))
+      isDeleteOnly: isDeleteOnly, hasLittleRoom: core.hasLittleRoom, grows: makesLonger(handle),
+      freeBytes: freePages(handle) * LMDBLimits.pageSize)
+  }
+
+  /// The pages of the file that are in no tree when a transaction that does not grow it has committed.
+  private func freePages(_ handle: LMDBTransactionHandle) -> Int {
+    guard let info = try? liveInfo() else { return 0 }
+    return max(0, info.lastPage + 1 - usedPages(handle))
+  }
+
+  /// The number of pages of the trees, as a transaction sees them.
+  fileprivate func usedPages(_ handle: LMDBTransactionHandle) -> Int {
+    let tables = core.state.withLock { Array($0.tables.values) }
+    var pages = 2
+    for dbi in tables.map(\.dbi) + [LMDBLimits.mainDatabase, LMDBLimits.freeDatabase] {
+      var raw = MDB_stat()
+      if unsafe mdb_stat(handle.pointer, dbi, &raw) == 0 { pages += TreeSizes(raw).pages }
+    }
+    return pages
   }
 
   /// Whether a transaction has pages beyond the file's last one, as far as known.
