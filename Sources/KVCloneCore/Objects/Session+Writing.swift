@@ -17,10 +17,14 @@ extension Session {
 
   /// Inserts an object of a concrete entity with values and links that were checked.
   ///
-  /// - Parameter hasBothSides: whether the caller also inserts all targets, with their sides of the links.
+  /// - Parameters:
+  ///   - links: links to existing objects, which get their side of them.
+  ///   - ownSides: links to objects that the caller inserts as well. Each gets its side from its own call, or from
+  ///     ``attachBack(_:_:_:)``.
   package mutating func insert(
     _ entity: CompiledEntity, _ assignments: [(attribute: CompiledAttribute, value: AttributeValue?)],
-    _ links: [(relationship: CompiledRelationship, targets: [ObjectID])], hasBothSides: Bool = false
+    _ links: [(relationship: CompiledRelationship, targets: [ObjectID])],
+    ownSides: [(relationship: CompiledRelationship, targets: [ObjectID])] = []
   ) throws(StoreError) -> ObjectID {
     if deferred?.isFull ?? false { try settle() }
     let id = try nextID(entity)
@@ -29,6 +33,7 @@ extension Session {
     for (attribute, value) in assignments where !attribute.isDerived { try put(value, in: attribute, of: id) }
     // The object's own side is part of its record; then every partner gets its inverse link.
     for (relationship, targets) in links { try putMembers(targets, relationship, of: id) }
+    for (relationship, targets) in ownSides { try putMembers(targets, relationship, of: id) }
     try refuseFullRecord(id)
     try append(id, entity)
     changes.isEmpty = false
@@ -36,15 +41,16 @@ extension Session {
     changes.history?.noteInserts(from: id, count: 1)
     try IndexEntries.note(id, entity, in: &self)
     DerivedChanges.noteInsert(id, entity, in: &self)
-    for (relationship, targets) in links where !hasBothSides { try attachBack(id, relationship, targets) }
+    for (relationship, targets) in links { try attachBack(id, relationship, targets) }
     return id
   }
 
   /// Sets the inverse side of a new object's links; most may be deferred (``DeferredInserts``).
-  private mutating func attachBack(_ id: ObjectID, _ relationship: CompiledRelationship, _ targets: [ObjectID])
+  package mutating func attachBack(_ id: ObjectID, _ relationship: CompiledRelationship, _ targets: [ObjectID])
     throws(StoreError)
   {
     if relationship.inverseMayWait {
+      if deferred?.isFull ?? false { try settle() }
       let deferred = deferredInserts()
       for target in targets { deferred.links.append(target, relationship.inverseCode, id) }
       return

@@ -1,17 +1,26 @@
 package import KVCloneLMDB
 
 /// An array that may exceed memory: see ``ScratchSpace``. A reference type; copies share its elements.
+///
+/// Inlinable, and without exclusivity checks, because other modules access elements in their innermost loops.
+@usableFromInline
 package final class ScratchArray<Element: BitwiseCopyable> {
+  @usableFromInline
+  struct State {
+    @usableFromInline var elements: UnsafeMutablePointer<Element>
+    @usableFromInline var count = 0
+    @usableFromInline var capacity = 0
+  }
+
   private let space: ScratchSpace
   private var region: ScratchSpace.Region?
-  private var elements: UnsafeMutablePointer<Element>
-  package private(set) var capacity = 0
-  package private(set) var count = 0
+  @usableFromInline let state: UnsafeMutablePointer<State>
 
   package init(in space: ScratchSpace) {
     self.space = space
+    state = .allocate(capacity: 1)
     // Never read while the capacity is 0.
-    elements = UnsafeMutablePointer(bitPattern: MemoryLayout<Element>.alignment)!
+    state.initialize(to: State(elements: UnsafeMutablePointer(bitPattern: MemoryLayout<Element>.alignment)!))
   }
 
   /// Creates an array of `count` equal elements.
@@ -24,26 +33,35 @@ package final class ScratchArray<Element: BitwiseCopyable> {
 
   deinit {
     if let region { space.deallocate(region) }
+    state.deallocate()
   }
 
-  package var isEmpty: Bool { count == 0 }
-  package var indices: Range<Int> { 0..<count }
+  @inlinable package var count: Int {
+    get { state.pointee.count }
+    @usableFromInline set { state.pointee.count = newValue }
+  }
+  @inlinable package var capacity: Int { state.pointee.capacity }
+  @inlinable package var isEmpty: Bool { count == 0 }
+  @inlinable package var indices: Range<Int> { 0..<count }
+  private var elements: UnsafeMutablePointer<Element> { state.pointee.elements }
 
+  @inlinable
   package subscript(index: Int) -> Element {
     get {
       precondition(index >= 0 && index < count, "an index outside the array")
-      return elements[index]
+      return state.pointee.elements[index]
     }
     set {
       precondition(index >= 0 && index < count, "an index outside the array")
-      elements[index] = newValue
+      state.pointee.elements[index] = newValue
     }
   }
 
+  @inlinable
   package func append(_ element: Element) throws(StoreError) {
     if count == capacity { try reserve(max(16, count * 2)) }
-    elements[count] = element
-    count += 1
+    state.pointee.elements[count] = element
+    state.pointee.count += 1
   }
 
   /// Removes the elements, and keeps the capacity.
@@ -55,6 +73,7 @@ package final class ScratchArray<Element: BitwiseCopyable> {
     count -= number
   }
 
+  @usableFromInline
   package func reserve(_ wanted: Int) throws(StoreError) {
     guard wanted > capacity else { return }
     let larger = try storeErrors { () throws(LMDBError) in
@@ -64,8 +83,8 @@ package final class ScratchArray<Element: BitwiseCopyable> {
     moved.update(from: elements, count: count)
     if let region { space.deallocate(region) }
     region = larger
-    elements = moved
-    capacity = larger.byteCount / MemoryLayout<Element>.stride
+    state.pointee.elements = moved
+    state.pointee.capacity = larger.byteCount / MemoryLayout<Element>.stride
   }
 }
 
@@ -98,9 +117,9 @@ extension ScratchArray where Element == UInt64 {
     // Skip bytes that are equal in all elements.
     for shift in stride(from: 0, to: 64, by: 8) where (all ^ common) >> shift & 0xFF != 0 {
       Self.sort(elements, into: other.elements, count, by: UInt64(shift), &starts)
-      swap(&elements, &other.elements)
+      swap(&state.pointee.elements, &other.state.pointee.elements)
+      swap(&state.pointee.capacity, &other.state.pointee.capacity)
       swap(&region, &other.region)
-      swap(&capacity, &other.capacity)
     }
   }
 

@@ -180,7 +180,7 @@ extension CoreDataImportRun {
       for cursor in cursors {
         if let found = try cursor.links(of: UInt64(row.key), entity) { links.append(found) }
       }
-      return try session.insert(entity, try entity.assignments(row.values), links, hasBothSides: true)
+      return try session.insert(entity, try entity.assignments(row.values), [], ownSides: links)
     }
   }
 

@@ -104,6 +104,30 @@ struct LineParser {
     }
   }
 
+  /// The id of a line; nil if it has no valid one, in which case a load of the line fails. Reads only the start of lines
+  /// that begin with the id, as dumps do.
+  func id(of line: Span<UInt8>, _ number: Int) -> (entity: LoadEntity, serial: UInt64)? {
+    if number > 1, let name = leadingID(of: line), let index = schema.entityIndex(name.entity) {
+      return (schema.entities[index], name.serial)
+    }
+    guard case .object(let object) = parse(line, number) else { return nil }
+    return (schema.entities[object.entity], object.serial)
+  }
+
+  private func leadingID(of line: Span<UInt8>) -> LoadName? {
+    let start: StaticString = #"{"id":""#
+    let count = start.utf8CodeUnitCount
+    guard line.count > count else { return nil }
+    for index in 0..<count where unsafe start.utf8Start[index] != line[index] { return nil }
+    var end = count
+    while end < line.count, line[end] != UInt8(ascii: "\"") {
+      if line[end] == UInt8(ascii: "\\") || end - count > LoadName.lengthLimit { return nil }
+      end += 1
+    }
+    let label = line.extracting(count..<end).withUnsafeBufferPointer { unsafe String(validating: $0, as: UTF8.self) }
+    return label.flatMap { LoadName($0[...]) }
+  }
+
   /// Rejects a first line with an invalid header before the rest of a slow source is read. Other errors are left to the
   /// load, which has more information about lines.
   func checkHeader(ahead line: Span<UInt8>) throws(TransferError) {

@@ -7,17 +7,17 @@ import KVCloneModel
 ///
 /// Files are identified by their numbers in a dump, `blobs/blob-12`, because memory may not suffice for all names. A
 /// file with another name is loaded for each object that refers to it.
-struct LoadBlobs {
+final class LoadBlobs {
   /// The path before the number: the same for all files of a dump.
   private var stem: String?
   /// By file number; with the serials of blobs in place of objects' ids.
-  private var labels: LoadLabels
+  private let labels: LoadLabels
 
   /// - Parameter keepsDefined: whether batches may be loaded again.
   init(in space: ScratchSpace, keepsDefined: Bool) { labels = LoadLabels(in: space, keepsDefined: keepsDefined) }
 
   /// The index of a file; nil for files without one.
-  mutating func place(of file: String, line: Int) throws(StoreError) -> UInt32? {
+  func place(of file: String, line: Int) throws(StoreError) -> UInt32? {
     guard let dash = file.utf8.lastIndex(of: UInt8(ascii: "-")) else { return nil }
     let (stem, digits) = (file[...dash], file[file.utf8.index(after: dash)...])
     // A number with leading zeros is the name of another file.

@@ -29,4 +29,12 @@ final class LoadFile: @unchecked Sendable {
     buffer.append(contentsOf: data)
     return true
   }
+
+  /// Returns to the first byte of a regular file, or of the spooled ones.
+  func rewind() throws(TransferError) {
+    if let spool { return spool.rewind() }
+    do { try handle.seek(toOffset: 0) } catch {
+      throw TransferError(.invalidFile, "\(path) cannot be read from its start again (\(error))")
+    }
+  }
 }

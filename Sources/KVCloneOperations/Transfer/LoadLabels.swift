@@ -4,18 +4,18 @@ import KVCloneModel
 
 /// The ids of one file and their objects: a dense number per id, so that links take four bytes an end. All of it is in
 /// scratch space, because memory may not suffice for all ids.
-struct LoadLabels {
+final class LoadLabels {
   /// Entities are numbered; this means an object that the store had before.
   static let stored = UInt16.max
 
-  /// By number; ``undefined`` until its line was read.
+  /// By number; ``undefined`` until its line was read, or read ahead.
   let ids: ScratchArray<ObjectID>
   let entities: ScratchArray<UInt16>
   let serials: ScratchArray<UInt64>
-  /// The line that defined it, or, before, the one that first referred to it.
+  /// The line that defined it, or, before, the one that first referred to it; 0 if it was only read ahead.
   let lines: ScratchArray<UInt32>
   /// The numbers that lines of the batch have defined, if it may be loaded again.
-  private var defined: ScratchArray<UInt32>?
+  private let defined: ScratchArray<UInt32>?
   /// A hash table of numbers, with linear probing; 0 is free, else the number + 1.
   private var slots: ScratchArray<UInt32>
   /// Random, because the file's author could otherwise choose colliding ids.
@@ -27,7 +27,7 @@ struct LoadLabels {
   /// - Parameter keepsDefined: whether batches may be loaded again.
   init(in space: ScratchSpace, keepsDefined: Bool = false) {
     self.space = space
-    if keepsDefined { defined = ScratchArray(in: space) }
+    defined = keepsDefined ? ScratchArray(in: space) : nil
     ids = ScratchArray(in: space)
     entities = ScratchArray(in: space)
     serials = ScratchArray(in: space)
@@ -37,17 +37,29 @@ struct LoadLabels {
 
   var count: Int { ids.count }
 
-  func isDefined(_ number: UInt32) -> Bool { ids[Int(number)] != LoadLabels.undefined }
+  func isDefined(_ number: UInt32) -> Bool { isKnown(number) && lines[Int(number)] != 0 }
+  /// Whether the object exists, or a later line inserts it under a known id.
+  func isKnown(_ number: UInt32) -> Bool { ids[Int(number)] != LoadLabels.undefined }
   func isStored(_ number: UInt32) -> Bool { entities[Int(number)] == LoadLabels.stored }
 
   /// The number of a file's id; assigns a new one on first use.
-  mutating func number(entity: UInt16, serial: UInt64, line: Int) throws(StoreError) -> UInt32 {
+  func number(entity: UInt16, serial: UInt64, line: Int) throws(StoreError) -> UInt32 {
     try number(entity, serial, id: LoadLabels.undefined, line)
   }
 
   /// The number of an object that the store has.
-  mutating func number(stored id: ObjectID, line: Int) throws(StoreError) -> UInt32 {
+  func number(stored id: ObjectID, line: Int) throws(StoreError) -> UInt32 {
     try number(LoadLabels.stored, id.rawValue, id: id, line)
+  }
+
+  /// Announces the id that a later line will define. The first of two equal ids counts: the second line is rejected.
+  func expect(entity: UInt16, serial: UInt64, id: ObjectID) throws(StoreError) {
+    _ = try number(entity, serial, id: id, 0)
+  }
+
+  /// Replaces all announced ids.
+  func mapExpected(_ body: (ObjectID) throws -> ObjectID) rethrows {
+    for number in ids.indices { ids[number] = try body(ids[number]) }
   }
 
   func define(_ number: UInt32, as id: ObjectID, line: Int) throws(StoreError) {
@@ -71,10 +83,11 @@ struct LoadLabels {
   /// Keeps what the ids of the batch's lines became.
   func endBatch() { defined?.removeAll() }
 
-  private mutating func number(_ entity: UInt16, _ serial: UInt64, id: ObjectID, _ line: Int) throws(StoreError)
+  private func number(_ entity: UInt16, _ serial: UInt64, id: ObjectID, _ line: Int) throws(StoreError)
     -> UInt32
   {
     if ids.count >= slots.count / 4 * 3 { try growTable() }
+    let slots = slots
     var slot = home(entity, serial)
     while slots[slot] != 0 {
       let known = Int(slots[slot]) - 1
@@ -89,7 +102,7 @@ struct LoadLabels {
     return UInt32(ids.count - 1)
   }
 
-  private mutating func growTable() throws(StoreError) {
+  private func growTable() throws(StoreError) {
     slots = try ScratchArray(repeating: 0, count: max(64, slots.count * 2), in: space)
     for number in ids.indices {
       var slot = home(entities[number], serials[number])

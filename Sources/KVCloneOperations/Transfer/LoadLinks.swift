@@ -2,11 +2,15 @@ import KVCloneCore
 import KVCloneLMDB
 
 /// The statements of one batch about one side of one relationship, in a few flat arrays of scratch space.
-struct LoadLinks {
+final class LoadLinks {
   /// By statement: the owner of the relationship.
   let owners: ScratchArray<UInt32>
   /// By statement: its line.
   let lines: ScratchArray<UInt32>
+  /// By statement: whether the owner's own side is already written.
+  private let written: ScratchArray<Bool>
+  /// Whether any with targets is.
+  private(set) var hasWritten = false
   /// The targets of all statements, concatenated.
   let targets: ScratchArray<UInt32>
   /// By statement: the end of its targets in ``targets``.
@@ -19,17 +23,21 @@ struct LoadLinks {
     self.space = space
     owners = ScratchArray(in: space)
     lines = ScratchArray(in: space)
+    written = ScratchArray(in: space)
     targets = ScratchArray(in: space)
     ends = ScratchArray(in: space)
   }
 
   var isEmpty: Bool { owners.isEmpty }
 
-  mutating func append(owner: UInt32, targets: [UInt32], line: Int) throws(StoreError) {
+  /// - Parameter isWritten: whether the owner's own side is already written.
+  func append(owner: UInt32, targets: [UInt32], line: Int, isWritten: Bool) throws(StoreError) {
     try owners.append(owner)
     for target in targets { try self.targets.append(target) }
     try ends.append(self.targets.count)
     try lines.append(UInt32(clamping: line))
+    try written.append(isWritten)
+    if isWritten, !targets.isEmpty { hasWritten = true }
     let word = Int(owner >> 6)
     if word >= given.count { given.append(contentsOf: repeatElement(0, count: word + 1 - given.count)) }
     given[word] |= 1 << UInt64(owner & 63)
@@ -39,6 +47,8 @@ struct LoadLinks {
     let word = Int(owner >> 6)
     return word < given.count && given[word] >> UInt64(owner & 63) & 1 == 1
   }
+
+  func isWritten(_ statement: Int) -> Bool { written[statement] }
 
   /// The range of a statement's targets in ``targets``.
   func places(of statement: Int) -> Range<Int> {
@@ -68,7 +78,7 @@ struct LoadLinks {
   }
 
   /// Removes the statements of a batch that will be loaded again.
-  mutating func restartBatch() {
+  func restartBatch() {
     for statement in owners.indices { given[Int(owners[statement] >> 6)] &= ~(1 << UInt64(owners[statement] & 63)) }
     endBatch()
   }
@@ -78,6 +88,8 @@ struct LoadLinks {
     owners.removeAll()
     ends.removeAll()
     lines.removeAll()
+    written.removeAll()
+    hasWritten = false
     targets.removeAll()
   }
 

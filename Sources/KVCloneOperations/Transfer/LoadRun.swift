@@ -39,6 +39,10 @@ package struct LoadRun {
       // An empty text is still a load: a read-only store rejects it.
       if lines == 0, !isFirst { return session.result }
       isFirst = false
+      if session.readsAhead {
+        try session.readAhead { buffer in try spool.read(into: &buffer) }
+        spool.rewind()
+      }
       if try !loadBatch(from: spool) { return session.result }
     }
   }
@@ -49,7 +53,8 @@ package struct LoadRun {
   ) throws -> LoadResult {
     let file = try LoadFile(path, options)
     let run = try LoadRun(store, file.options)
-    return try file.isRegular ? run.loadRegularFile(from: file.next) : run.load(from: file.next)
+    return try file.isRegular
+      ? run.loadRegularFile(from: file.next, rewind: file.rewind) : run.load(from: file.next)
   }
 
   /// Loads a file from asynchronous code, in the order of the writer queue. Anything but a regular file is spooled
@@ -67,7 +72,9 @@ package struct LoadRun {
           })
       }
     }
-    return try await store.onWriterQueue { try LoadRun(store, file.options).loadRegularFile(from: file.next) }
+    return try await store.onWriterQueue {
+      try LoadRun(store, file.options).loadRegularFile(from: file.next, rewind: file.rewind)
+    }
   }
 
   private func spool(_ file: LoadFile) throws -> LoadSpool {
@@ -84,8 +91,18 @@ package struct LoadRun {
 
   /// Loads the bytes of a regular file. They are read while the write lock is held, and are only spooled if lines may
   /// have to be read again.
-  package func loadRegularFile(from source: (inout [UInt8]) throws -> Bool) throws -> LoadResult {
+  ///
+  /// - Parameters:
+  ///   - source: appends the next bytes; returns false at the end.
+  ///   - rewind: returns to the first of them.
+  package func loadRegularFile(
+    from source: (inout [UInt8]) throws -> Bool, rewind: () throws -> Void
+  ) throws -> LoadResult {
     if session.options.skipsBroken { return try load(from: source) }
+    if session.readsAhead {
+      try session.readAhead(source)
+      try rewind()
+    }
     try ParsedLines.read(&session.reader, from: source, session.parser) { lines in
       while try loadBatch({ transaction in try session.loadBatch(&transaction, from: lines) }) {}
     }

@@ -5,6 +5,8 @@ import KVCloneModel
 struct LoadEntity {
   let index: UInt16
   let name: String
+  /// The index of its root entity.
+  let root: UInt16
   let isAbstract: Bool
   let attributes: [String: AttributeDescription]
   let relationships: [String: LoadRelationship]
@@ -59,12 +61,23 @@ struct LoadSchema {
           description: relationship, pair: place.pair, side: place.side, accepts: accepts)
       }
       return LoadEntity(
-        index: UInt16(index), name: entity.name, isAbstract: entity.isAbstract,
+        index: UInt16(index), name: entity.name, root: LoadSchema.root(of: index, in: model),
+        isAbstract: entity.isAbstract,
         attributes: Dictionary(attributes.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first }),
         relationships: relationships)
     }
     entitiesByName = Dictionary(
       model.entities.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  private static func root(of index: Int, in model: ManagedObjectModel) -> UInt16 {
+    var root = index
+    while let name = model.entities[root].superentityName,
+      let parent = model.entities.firstIndex(where: { $0.name == name })
+    {
+      root = parent
+    }
+    return UInt16(root)
   }
 
   /// The index of an entity in ``entities``.

@@ -48,9 +48,16 @@ extension LoadSession {
   }
 
   private func write(_ pair: LoadPair, _ statements: [LoadLinks], _ transaction: inout WriteTransaction) throws {
-    if pair.sides.count == 1 { return try setMembers(pair.sides[0], statements[0], &transaction) }
-    let primary = primarySide(pair)
+    let primary = pair.sides.count == 1 ? 0 : primarySide(pair)
+    if statements.contains(where: \.hasWritten) {
+      // All statements of a side in the order of the lines, which is the order of ordered lists that no line states.
+      for side in pair.sides.indices {
+        try completeLinks(pair, side == 0 ? primary : 1 - primary, statements, &transaction)
+      }
+      return
+    }
     try setMembers(pair.sides[primary], statements[primary], &transaction)
+    if pair.sides.count == 1 { return }
     try linkOthers(pair, statements, primary: primary, &transaction)
     if pair.sides.allSatisfy(\.description.isOrdered) {
       try setMembers(pair.sides[1 - primary], statements[1 - primary], &transaction)
@@ -66,19 +73,58 @@ extension LoadSession {
     return !pair.sides[0].description.isToMany && pair.sides[1].description.isToMany ? 1 : 0
   }
 
+  /// Creates the links of one side: all of a statement, or, if its own side was written with its owner, the other side.
+  private func completeLinks(
+    _ pair: LoadPair, _ side: Int, _ statements: [LoadLinks], _ transaction: inout WriteTransaction
+  ) throws {
+    let own = statements[side]
+    let other = pair.isOwnInverse ? own : pair.sides.count == 1 ? nil : statements[1 - side]
+    var start = 0
+    while start < own.owners.count {
+      if !own.isWritten(start) {
+        try setMembers(pair.sides[side], own, start, &transaction)
+        start += 1
+        continue
+      }
+      let end = own.owners.indices[start...].first { !own.isWritten($0) } ?? own.owners.count
+      try linkBack(pair.sides[side], own, start..<end, unlessGivenIn: other, &transaction)
+      start = end
+    }
+  }
+
+  /// Creates the other side of links that were written with their owners, unless a line states it.
+  private func linkBack(
+    _ side: LoadPair.Side, _ own: LoadLinks, _ statements: Range<Int>, unlessGivenIn other: LoadLinks?,
+    _ transaction: inout WriteTransaction
+  ) throws {
+    try transaction.changeObjects(settles: false) { (session) throws(StoreError) in
+      let relationship = try session.schema.entity(side.entity).relationship(side.description.name)
+      for statement in statements {
+        let targets = own.places(of: statement).lazy.map { own.targets[$0] }.filter { other?.isGiven($0) != true }
+        if targets.isEmpty { continue }
+        try session.attachBack(
+          labels.ids[Int(own.owners[statement])], relationship, targets.map { labels.ids[Int($0)] })
+      }
+    }
+  }
+
   private func setMembers(
     _ side: LoadPair.Side, _ statements: LoadLinks, _ transaction: inout WriteTransaction
   ) throws {
-    for statement in statements.owners.indices {
-      let places = statements.places(of: statement)
-      if places.isEmpty { continue }
-      let owner = statements.owners[statement]
-      do {
-        try transaction.setMembers(
-          labels.ids[Int(owner)], side.description.name, places.map { labels.ids[Int(statements.targets[$0])] })
-      } catch {
-        throw refusal(error, owner, side, line: Int(statements.lines[statement]))
-      }
+    for statement in statements.owners.indices { try setMembers(side, statements, statement, &transaction) }
+  }
+
+  private func setMembers(
+    _ side: LoadPair.Side, _ statements: LoadLinks, _ statement: Int, _ transaction: inout WriteTransaction
+  ) throws {
+    let places = statements.places(of: statement)
+    if places.isEmpty { return }
+    let owner = statements.owners[statement]
+    do {
+      try transaction.setMembers(
+        labels.ids[Int(owner)], side.description.name, places.map { labels.ids[Int(statements.targets[$0])] })
+    } catch {
+      throw refusal(error, owner, side, line: Int(statements.lines[statement]))
     }
   }
 

@@ -16,10 +16,10 @@ final class LoadSession {
   private var lineNumber = 0
   /// The scratch space for data that is kept of the file.
   let space: ScratchSpace
-  var labels: LoadLabels
-  private var blobs: LoadBlobs
+  let labels: LoadLabels
+  private let blobs: LoadBlobs
   /// By pair, then side.
-  var links: [[LoadLinks]]
+  let links: [[LoadLinks]]
   var result = LoadResult()
   /// Numbers of the store's objects, by their names in lines.
   private var storedNumbers: [StoredName: UInt32] = [:]
@@ -47,8 +47,17 @@ final class LoadSession {
   private struct Statement {
     let relationship: LoadRelationship
     let targets: [UInt32]
-    /// Whether the links are created together with the object.
-    let isLinkedAtOnce: Bool
+    let writing: Writing
+
+    /// The time at which its links are written.
+    enum Writing {
+      /// Together with the object: all targets exist.
+      case atOnce
+      /// The owner's side together with the object, the other side with its own line or at the end of the batch.
+      case ownSide
+      /// At the end of the batch.
+      case atEnd
+    }
   }
 
   private struct StoredName: Hashable {
@@ -86,9 +95,11 @@ final class LoadSession {
         .rejected, "the transaction was restarted, but the lines that it read are no longer available; load again")
     }
     isInBatch = true
-    batchStart = UInt32(labels.count)
+    // Ids that were read ahead belong to the only batch.
+    batchStart = readsAhead ? 0 : UInt32(labels.count)
     batchFirstLine = lineNumber + 1
     compiled = Array(repeating: nil, count: schema.entities.count)
+    try placeLabels(transaction)
     let limit = options.batch ?? Int.max
     var lines = 0
     var hasMore = true
@@ -172,6 +183,7 @@ final class LoadSession {
 
   private func refuseDanglingLabels(hasMore: Bool) throws {
     for number in Int(batchStart)..<labels.count where !labels.isDefined(UInt32(number)) {
+      if labels.isKnown(UInt32(number)) { throw TransferFiles.changed }
       throw TransferError(
         .danglingID, "it refers to \(label(UInt32(number))), but \(missingLine(hasMore: hasMore))",
         line: Int(labels.lines[number]), object: label(UInt32(number)))
@@ -339,15 +351,18 @@ extension LoadSession {
       statements.append(
         Statement(
           relationship: statement.relationship, targets: targets,
-          isLinkedAtOnce: try canLinkAtOnce(statement.relationship, targets, transaction)))
+          writing: try writing(of: statement.relationship, targets, transaction)))
     }
     if let failure = object.relationshipFailure { throw failure }
     let inserted = try insert(entity, object, statements, &transaction)
+    // An id that was read ahead is final, unless another process has written the file since.
+    if labels.isKnown(number), labels.ids[Int(number)] != inserted { throw TransferFiles.changed }
     try labels.define(number, as: inserted, line: lineNumber)
     for statement in statements {
       let relationship = statement.relationship
       try links[relationship.pair][relationship.side].append(
-        owner: number, targets: statement.isLinkedAtOnce ? [] : statement.targets, line: lineNumber)
+        owner: number, targets: statement.writing == .atOnce ? [] : statement.targets, line: lineNumber,
+        isWritten: statement.writing != .atEnd)
     }
     result.objectCount += 1
     result.counts[entity.name, default: 0] += 1
@@ -372,12 +387,17 @@ extension LoadSession {
       let compiled = try compiledEntity(entity, session.schema)
       let assignments = try compiled.assignments(object.values)
       var links: [(relationship: CompiledRelationship, targets: [ObjectID])] = []
-      for statement in statements where statement.isLinkedAtOnce {
+      var ownSides = links
+      for statement in statements where statement.writing != .atEnd {
         let relationship = try compiled.relationship(statement.relationship.description.name)
         let targets = statement.targets.map { labels.ids[Int($0)] }
-        links.append((relationship, try RelationshipLinks.firstTargets(compiled, relationship, targets, in: session)))
+        if statement.writing == .ownSide {
+          ownSides.append((relationship, targets))
+        } else {
+          links.append((relationship, try RelationshipLinks.firstTargets(compiled, relationship, targets, in: session)))
+        }
       }
-      return try session.insert(compiled, assignments, links)
+      return try session.insert(compiled, assignments, links, ownSides: ownSides)
     }
     for (index, file) in object.files.enumerated() {
       do {
@@ -408,6 +428,13 @@ extension LoadSession {
   /// The maximum number of targets to link at once; above it, they are linked at the end of the batch, because finding
   /// repetitions takes quadratic time.
   private static let atOnceLimit = 32
+
+  private func writing(
+    of relationship: LoadRelationship, _ targets: [UInt32], _ transaction: borrowing WriteTransaction
+  ) throws(StoreError) -> Statement.Writing {
+    if canWriteOwnSide(targets) { return .ownSide }
+    return try canLinkAtOnce(relationship, targets, transaction) ? .atOnce : .atEnd
+  }
 
   /// Returns whether the links of a new object can be created together with it.
   ///

@@ -57,8 +57,12 @@ package struct TransferFiles {
       try body(data)
     }
     guard byteCount == file.byteCount else {
-      throw TransferError(.invalidFile, "the file changed while it was read; try again when no process writes it")
+      throw Self.changed
     }
+  }
+
+  static var changed: TransferError {
+    TransferError(.invalidFile, "the file changed while it was read; try again when no process writes it")
   }
 
   /// Opens a file named by the caller. Its name in errors is `name`.

@@ -91,9 +91,9 @@ final class ScratchArrayTests {
   func labels() throws {
     let seed = UInt64.random(in: 0 ... .max)
     var random = SeededGenerator(seed: seed)
-    var labels = LoadLabels(in: space)
+    let labels = LoadLabels(in: space)
     var expected: [String: UInt32] = [:]
-    for step in 0..<20_000 {
+    for step in 1...20_000 {
       // Dense ids, distant ids, and ids of stored objects, with equal serials in each.
       let serial = random.chance(in: 4) ? random.next() >> 16 : UInt64(random.below(4000))
       let entity = UInt16(random.below(3))

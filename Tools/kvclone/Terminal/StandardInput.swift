@@ -41,6 +41,12 @@ enum StandardInput {
     return fstat(0, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
   }
 
+  /// The position in a regular file: the bytes before it belong to another command.
+  static var position: off_t { lseek(0, 0, SEEK_CUR) }
+
+  /// Continues reading a regular file at an earlier position.
+  static func seek(to position: off_t) { _ = lseek(0, position, SEEK_SET) }
+
   /// The maximum read from a pipe.
   private static let pieceSize = 64 << 10
 

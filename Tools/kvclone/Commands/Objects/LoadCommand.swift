@@ -80,7 +80,10 @@ struct LoadCommand: ToolCommand {
   private func load(into store: ObjectStore, _ options: LoadOptions) throws -> LoadResult {
     if file != "-" { return try store.load(contentsOf: file, options: options) }
     if StandardInput.isRegularFile {
-      return try LoadRun(store, options).loadRegularFile(from: StandardInput.append(to:))
+      let start = StandardInput.position
+      return try LoadRun(store, options).loadRegularFile(from: StandardInput.append(to:)) {
+        StandardInput.seek(to: start)
+      }
     }
     return try store.load(options, from: StandardInput.append(to:))
   }
