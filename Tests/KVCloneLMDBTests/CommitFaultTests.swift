@@ -71,6 +71,29 @@ import Testing
     try put(environment, "z")
   }
 
+  @Test func anErrorThatPreventsTheReopeningIsReportedUntilItIsGone() throws {
+    let environment = try store.create()
+    let table = try environment.table(named: "a")
+    try put(environment, "x")
+    var pinned: PinnedReader? = try PinnedReader(environment)
+    try breakMetaWrites()
+    #expect(throws: LMDBError.commitFailed(outcome: .notCommitted, errno: EBADF)) { try put(environment, "y") }
+    #expect(throws: LMDBError.panic) { _ = try environment.beginWrite() }
+    let (data, away) = (store.path + "/data.mdb", store.path + "/away")
+    #expect(rename(data, away) == 0)
+    withExtendedLifetime(pinned) {}
+    pinned = nil
+    for _ in 0..<2 {
+      let readError = #expect(throws: LMDBError.self) { _ = try environment.beginRead() }
+      let writeError = #expect(throws: LMDBError.self) { _ = try environment.beginWrite() }
+      #expect(readError == writeError && readError != .panic)
+      #expect(readError?.message.hasPrefix("No store exists at ") == true, "\(String(describing: readError))")
+    }
+    #expect(rename(away, data) == 0)
+    #expect(try environment.beginRead().keys(table) == ["x"])
+    try put(environment, "z")
+  }
+
   @Test func closesAfterAPanic() throws {
     let environment = try store.create()
     try put(environment, "x")

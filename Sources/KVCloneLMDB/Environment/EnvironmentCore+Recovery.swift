@@ -44,7 +44,8 @@ extension EnvironmentCore {
   }
 
   /// Closes and reopens LMDB's environment, with the same tables under the same handles. There is no live user, or only
-  /// the caller, without a transaction. On failure the environment stays fatal, and the next begin tries again.
+  /// the caller, without a transaction. On failure the environment stays fatal, and the next begin tries again, or
+  /// throws the error.
   func reopen(_ state: inout State) {
     dropPooledReaders()
     let paths = StorePaths(directory)
@@ -55,7 +56,10 @@ extension EnvironmentCore {
     do throws(LMDBError) {
       lock = try CommitLogRecovery.lock(paths, deadline: deadline)
     } catch {
-      guard case .io(let code, _) = error, CommitLogRecovery.refusals.contains(code) else { return }
+      guard case .io(let code, _) = error, CommitLogRecovery.refusals.contains(code) else {
+        state.reopeningError = error
+        return
+      }
     }
     defer { withExtendedLifetime(lock) {} }
     if !state.isBroken { raw.close() }
@@ -77,7 +81,7 @@ extension EnvironmentCore {
       state.isBroken = false
       state.isFatal = false
     } catch {
-      return
+      state.reopeningError = error
     }
   }
 

@@ -24,6 +24,8 @@ final class EnvironmentCore: @unchecked Sendable {
     var isAbandoned = false
     /// Whether LMDB refuses to continue after it failed to write a meta page: it has to be closed and reopened.
     var isFatal = false
+    /// The error that the last attempt to reopen it ended with; nil if live users prevented it.
+    var reopeningError: LMDBError?
     /// Whether reopening failed half way: there is no LMDB environment behind `pointer`.
     var isBroken = false
     /// Whether a transaction reached the end of the map, which has to grow.
@@ -136,7 +138,7 @@ final class EnvironmentCore: @unchecked Sendable {
   func admit(_ state: inout State) -> LMDBError? {
     if state.wantsAttention { settle(&state) }
     if state.isClosing { return .closed }
-    return state.isFatal ? .panic : nil
+    return state.isFatal ? state.reopeningError ?? .panic : nil
   }
 
   /// The number of live users, including readers in slots.
@@ -178,6 +180,7 @@ final class EnvironmentCore: @unchecked Sendable {
   /// Closes, reopens or grows, as requested, if the only live users are `own` ones of the caller.
   func settle(_ state: inout State, own: Int = 0) {
     guard !state.isClosed else { return }
+    state.reopeningError = nil
     _ = whileIdle(&state, own: own) { state in
       if state.isClosing {
         if own == 0 { close(&state) }

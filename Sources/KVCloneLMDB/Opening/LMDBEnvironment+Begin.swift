@@ -72,7 +72,10 @@ extension LMDBEnvironment {
     var transaction: OpaquePointer?
     var code = unsafe mdb_txn_begin(pointer, nil, flags, &transaction)
     if canRetry(code) { code = unsafe mdb_txn_begin(pointer, nil, flags, &transaction) }
-    guard code == 0, let transaction = unsafe transaction else { throw error(code, "mdb_txn_begin") }
+    guard code == 0, let transaction = unsafe transaction else {
+      if code == MDB_PANIC, let reopeningError = core.state.withLock({ $0.reopeningError }) { throw reopeningError }
+      throw error(code, "mdb_txn_begin")
+    }
     return unsafe LMDBTransactionHandle(pointer: transaction)
   }
 

@@ -1,6 +1,7 @@
 import KVCloneCore
 import KVCloneLMDB
 import KVCloneModel
+import KVCloneRecords
 
 /// The links of one side of a relationship, which are written with their objects: in the order of the objects' keys.
 final class CoreDataLinkCursor {

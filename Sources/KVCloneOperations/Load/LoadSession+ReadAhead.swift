@@ -46,13 +46,4 @@ extension LoadSession {
       return ObjectID(rootCode: root.code, serial: root.first + place.serial - 1)
     }
   }
-
-  /// Returns whether the list of a new object can be written with its record: the ids of all members are known, none of
-  /// them was in the store before, and none is repeated.
-  func canWriteOwnSide(_ targets: [UInt32]) -> Bool {
-    guard readsAhead, !targets.isEmpty else { return false }
-    guard targets.allSatisfy({ labels.isKnown($0) && !labels.isStored($0) }) else { return false }
-    var seen = TargetSet(capacity: targets.count)
-    return targets.allSatisfy { seen.insert(labels.ids[Int($0)]) }
-  }
 }

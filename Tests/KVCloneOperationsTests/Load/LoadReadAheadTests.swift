@@ -119,7 +119,7 @@ struct LoadReadAheadTests {
           if let right = pair.right { add(other, right, one) }
         }
       }
-      // A side is stated by all its owners, by some, or by none; links that nobody states do not exist.
+      // A side is stated by all its owners, by some, or by none; links that no line states do not exist.
       let chances = (generator.below(3), generator.below(3))
       var stated: Set<[String]> = []
       for (label, byName) in partners where !label.hasPrefix("@") {

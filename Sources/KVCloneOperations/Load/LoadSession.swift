@@ -43,23 +43,6 @@ final class LoadSession {
   /// The object of the line being read, for errors that contain neither.
   private(set) var currentObject: String?
 
-  /// The statement of a line about a relationship, in numbers of labels.
-  private struct Statement {
-    let relationship: LoadRelationship
-    let targets: [UInt32]
-    let writing: Writing
-
-    /// The time at which its links are written.
-    enum Writing {
-      /// Together with the object: all targets exist.
-      case atOnce
-      /// The owner's side together with the object, the other side with its own line or at the end of the batch.
-      case ownSide
-      /// At the end of the batch.
-      case atEnd
-    }
-  }
-
   private struct StoredName: Hashable {
     let entity: UInt16
     let serial: UInt64
@@ -332,7 +315,7 @@ extension LoadSession {
     let entity = schema.entities[object.entity]
     if labels.isDefined(number) { throw repeatedID(number, of: object) }
     if let failure = object.attributeFailure { throw failure }
-    var statements: [Statement] = []
+    var statements: [LoadStatement] = []
     var missing: [TransferError] = []
     var missingCount = 0
     for statement in object.statements {
@@ -349,7 +332,7 @@ extension LoadSession {
         }
       }
       statements.append(
-        Statement(
+        LoadStatement(
           relationship: statement.relationship, targets: targets,
           writing: try writing(of: statement.relationship, targets, transaction)))
     }
@@ -380,7 +363,7 @@ extension LoadSession {
   }
 
   private func insert(
-    _ entity: LoadEntity, _ object: ParsedObject, _ statements: [Statement], _ transaction: inout WriteTransaction
+    _ entity: LoadEntity, _ object: ParsedObject, _ statements: [LoadStatement], _ transaction: inout WriteTransaction
   ) throws -> ObjectID {
     let files = options.skipsBroken ? try openFiles(of: object) : []
     let id = try transaction.changeObjects(settles: false) { (session) throws(StoreError) in
@@ -423,38 +406,6 @@ extension LoadSession {
       if let place = try blobs.place(of: file.file, line: lineNumber), blobs.serial(at: place) != nil { return nil }
       return try file.open(below: options.baseDirectory)
     }
-  }
-
-  /// The maximum number of targets to link at once; above it, they are linked at the end of the batch, because finding
-  /// repetitions takes quadratic time.
-  private static let atOnceLimit = 32
-
-  private func writing(
-    of relationship: LoadRelationship, _ targets: [UInt32], _ transaction: borrowing WriteTransaction
-  ) throws(StoreError) -> Statement.Writing {
-    if canWriteOwnSide(targets) { return .ownSide }
-    return try canLinkAtOnce(relationship, targets, transaction) ? .atOnce : .atEnd
-  }
-
-  /// Returns whether the links of a new object can be created together with it.
-  ///
-  /// All targets must exist, and no later line may be able to state these links: lines of targets that come later could
-  /// contradict this one, which is detected at the end of the batch.
-  private func canLinkAtOnce(
-    _ relationship: LoadRelationship, _ targets: [UInt32], _ transaction: borrowing WriteTransaction
-  ) throws(StoreError) -> Bool {
-    let pair = schema.pairs[relationship.pair]
-    guard !targets.isEmpty, targets.count <= Self.atOnceLimit, pair.sides.count == 2 else { return false }
-    let inverse = 1 - relationship.side
-    guard pair.sides[inverse].description.isToMany, !pair.sides[inverse].description.isOrdered else { return false }
-    let inverseStatements = links[relationship.pair][inverse]
-    for (place, target) in targets.enumerated() {
-      guard labels.isDefined(target), !inverseStatements.isGiven(target), !targets[..<place].contains(target) else {
-        return false
-      }
-      if options.skipsBroken, try wasDeleted(target, transaction) { return false }
-    }
-    return true
   }
 
   /// Returns the number of a target. Looks up objects of the store.
