@@ -50,9 +50,11 @@ extension Session {
     throws(StoreError)
   {
     if relationship.inverseMayWait {
-      if deferred?.isFull ?? false { try settle() }
       let deferred = deferredInserts()
-      for target in targets { deferred.links.append(target, relationship.inverseCode, id) }
+      for target in targets {
+        if deferred.isFull { try settle() }
+        deferred.links.append(target, relationship.inverseCode, id)
+      }
       return
     }
     // The previous partner of a target may itself have a deferred link.

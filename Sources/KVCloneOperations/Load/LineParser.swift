@@ -104,14 +104,25 @@ struct LineParser {
     }
   }
 
-  /// The id of a line; nil if it has no valid one, in which case a load of the line fails. Reads only the start of lines
-  /// that begin with the id, as dumps do.
-  func id(of line: Span<UInt8>, _ number: Int) -> (entity: LoadEntity, serial: UInt64)? {
+  /// The id of a line that is read ahead.
+  enum LineID {
+    /// A blank line, or the header.
+    case none
+    /// A line that cannot be loaded.
+    case broken
+    case object(LoadEntity, serial: UInt64)
+  }
+
+  /// The id of a line. Reads only the start of lines that begin with it, as those of dumps do.
+  func id(of line: Span<UInt8>, _ number: Int) -> LineID {
     if number > 1, let name = leadingID(of: line), let index = schema.entityIndex(name.entity) {
-      return (schema.entities[index], name.serial)
+      return .object(schema.entities[index], serial: name.serial)
     }
-    guard case .object(let object) = parse(line, number) else { return nil }
-    return (schema.entities[object.entity], object.serial)
+    switch parse(line, number) {
+    case .blank, .header: return .none
+    case .failure, .refusal: return .broken
+    case .object(let object): return .object(schema.entities[object.entity], serial: object.serial)
+    }
   }
 
   private func leadingID(of line: Span<UInt8>) -> LoadName? {

@@ -15,34 +15,46 @@ extension LoadSession {
     _ = try? {
       var hasMore = true
       while hasMore, failure == nil {
+        var isBroken = false
         hasMore = try reader.next(from: source) { line, number in
-          guard let (entity, serial) = parser.id(of: line, number) else { return }
-          let root = entity.root
-          counts[Int(root)] += 1
-          do throws(StoreError) {
+          switch parser.id(of: line, number) {
+          case .none: break
+          // The load ends there.
+          case .broken: isBroken = true
+          case .object(let entity, let serial):
+            counts[Int(entity.root)] += 1
             // Its place among the objects of the root entity, until the store's next id is known.
-            try labels.expect(
-              entity: entity.index, serial: serial, id: ObjectID(rootCode: root, serial: counts[Int(root)]))
-          } catch {
-            failure = error
+            let place = ObjectID(rootCode: entity.root, serial: counts[Int(entity.root)])
+            do throws(StoreError) {
+              try labels.expect(entity: entity.index, serial: serial, id: place)
+            } catch {
+              failure = error
+            }
           }
         }
+        if isBroken { return }
       }
     }()
     if let failure { throw failure }
   }
 
-  /// Converts the places of the lines that were read ahead to the ids that the transaction will assign.
+  /// Notes the first ids that the transaction will assign, and converts the places of the lines that were read ahead to
+  /// ids. An id beyond the last serial stays unknown: its line is rejected.
   func placeLabels(_ transaction: borrowing WriteTransaction) throws(StoreError) {
-    if !readsAhead || labels.count == 0 { return }
     var roots: [(code: UInt16, first: UInt64)?] = Array(repeating: nil, count: schema.entities.count)
+    firstSerials = [:]
     for entity in schema.entities where entity.root == entity.index {
       let code = try transaction.session.schema.entity(entity.name).rootCode
-      roots[Int(entity.index)] = (code, try transaction.session.nextSerial(rootCode: code))
+      // No serials are left: no line of the entity can be loaded.
+      guard let first = try? transaction.session.nextSerial(rootCode: code) else { continue }
+      roots[Int(entity.index)] = (code, first)
+      firstSerials[code] = first
     }
+    if !readsAhead { return }
     labels.mapExpected { place in
-      // Roots are entities of their own.
-      guard let root = roots[Int(place.rootCode)] else { return LoadLabels.undefined }
+      guard let root = roots[Int(place.rootCode)], place.serial - 1 <= ObjectID.maximumSerial - root.first else {
+        return LoadLabels.undefined
+      }
       return ObjectID(rootCode: root.code, serial: root.first + place.serial - 1)
     }
   }

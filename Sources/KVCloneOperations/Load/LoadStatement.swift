@@ -24,10 +24,13 @@ extension LoadSession {
   /// repetitions takes quadratic time.
   private static let atOnceLimit = 32
 
+  /// Reading ahead, the other sides of links between lines are added in the order of the lines, at the end: adding some
+  /// of them earlier would break the order of ids in lists.
   func writing(
     of relationship: LoadRelationship, _ targets: [UInt32], _ transaction: borrowing WriteTransaction
   ) throws(StoreError) -> LoadStatement.Writing {
     if canWriteOwnSide(targets) { return .ownSide }
+    if readsAhead, !targets.allSatisfy(labels.isStored) { return .atEnd }
     return try canLinkAtOnce(relationship, targets, transaction) ? .atOnce : .atEnd
   }
 

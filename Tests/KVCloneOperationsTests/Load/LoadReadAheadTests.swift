@@ -85,14 +85,15 @@ struct LoadReadAheadTests {
 
   private static func graph(_ generator: inout SeededGenerator) -> Graph {
     var graph = Graph()
-    let count = generator.below(30) + 2
+    let count = generator.below(generator.chance(in: 4) ? 90 : 30) + 2
     let lefts = (0..<count).map { "Left/\($0 + 1)" }
     let rights = (0..<count).map { generator.chance(in: 4) ? "Far/\($0 + 1)" : "Right/\($0 + 1)" }
     graph.labels = (lefts + rights).shuffled(using: &generator)
     // Objects that the store had before.
     let stored = ["@Left/1", "@Left/2", "@Right/1"]
     for pair in pairs {
-      let others = pair.isWithin ? lefts : rights
+      // Some objects are in many lists, or have long lists.
+      let others = (pair.isWithin ? lefts : rights).prefix(generator.chance(in: 3) ? 2 : count)
       var made: Set<[String]> = []
       var partners: [String: [String: [String]]] = [:]
       func add(_ label: String, _ name: String, _ target: String) {
@@ -242,6 +243,42 @@ struct LoadReadAheadTests {
     #expect(Set(try test.store.members("Left/3", "manys")) == ["Far/3", "Right/2"])
     #expect(try test.store.members("Left/3", "friends") == ["Left/4"])
     #expect(try test.store.members("Left/4", "plain") == ["Left/3"])
+  }
+
+  @Test("an object of the text has no id in the store yet")
+  func ownObjectAsStored() throws {
+    for second in ["@Right/2", "@Left/3"] {
+      let test = try Self.makeStore()
+      let text = """
+        {"id":"Right/5","relationships":{"one":"Left/9"}}
+        {"id":"Left/8","relationships":{"\(second.contains("Left") ? "spouse" : "one")":"\(second)"}}
+        {"id":"Left/9"}
+        """
+      for batch in [nil, Int.max] {
+        let error = #expect(throws: (any Error).self) { _ = try Self.load([text], into: test.store, batch: batch) }
+        #expect((error as? any KVCloneError)?.kindName == "objectNotFound")
+        #expect(try test.store.info().objectCount == 3)
+        try checked(test.store)
+      }
+    }
+  }
+
+  @Test("lists stay in order if some of their members are also linked to objects of the store")
+  func mixedTargets() throws {
+    for count in [5, 19, 30, 600] {
+      var lines = [#"{"id":"Right/5"}"#]
+      for number in 1...count {
+        let isMixed = number % 3 == 0 || number == count
+        lines.append(
+          #"{"id":"Left/\#(number)","relationships":{"manys":["Right/5"\#(isMixed ? #","@Right/1""# : "")]}}"#)
+      }
+      let (ahead, atEnd) = (try Self.makeStore(), try Self.makeStore())
+      _ = try Self.load([lines.joined(separator: "\n")], into: ahead.store)
+      _ = try Self.load([lines.joined(separator: "\n")], into: atEnd.store, batch: .max)
+      try checked(ahead.store)
+      #expect(try Self.dump(ahead.store) == Self.dump(atEnd.store))
+      #expect(try ahead.store.members("Right/2", "manys").count == count)
+    }
   }
 
   @Test("long lists are written with their lines, and get the members that only other lines state")

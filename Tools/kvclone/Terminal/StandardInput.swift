@@ -45,7 +45,11 @@ enum StandardInput {
   static var position: off_t { lseek(0, 0, SEEK_CUR) }
 
   /// Continues reading a regular file at an earlier position.
-  static func seek(to position: off_t) { _ = lseek(0, position, SEEK_SET) }
+  static func seek(to position: off_t) throws {
+    if position < 0 || lseek(0, position, SEEK_SET) != position {
+      throw Failure(system: errno, "standard input cannot be read again; name the file instead")
+    }
+  }
 
   /// The maximum read from a pipe.
   private static let pieceSize = 64 << 10

@@ -82,7 +82,7 @@ struct LoadCommand: ToolCommand {
     if StandardInput.isRegularFile {
       let start = StandardInput.position
       return try LoadRun(store, options).loadRegularFile(from: StandardInput.append(to:)) {
-        StandardInput.seek(to: start)
+        try StandardInput.seek(to: start)
       }
     }
     return try store.load(options, from: StandardInput.append(to:))
