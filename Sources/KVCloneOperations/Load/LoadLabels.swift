@@ -53,8 +53,8 @@ final class LoadLabels {
   }
 
   /// Announces the id that a later line will define. The first of two equal ids counts: the second line is rejected.
-  func expect(entity: UInt16, serial: UInt64, id: ObjectID) throws(StoreError) {
-    _ = try number(entity, serial, id: id, 0)
+  func expect(entity: UInt16, serial: UInt64, id: ObjectID) throws(StoreError) -> UInt32 {
+    try number(entity, serial, id: id, 0)
   }
 
   /// Replaces all announced ids.

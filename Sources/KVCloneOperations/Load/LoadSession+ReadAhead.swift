@@ -9,7 +9,7 @@ extension LoadSession {
 
   /// Reads the ids of all lines, in the order of the text. Errors are left to the load itself.
   func readAhead(_ source: LineReader.Source) throws(StoreError) {
-    var counts = [UInt64](repeating: 0, count: schema.entities.count)
+    let numbers = schema.entities.map { _ in ScratchArray<UInt32>(in: space) }
     var reader = LineReader()
     var failure: StoreError?
     _ = try? {
@@ -22,11 +22,11 @@ extension LoadSession {
           // The load ends there.
           case .broken: isBroken = true
           case .object(let entity, let serial):
-            counts[Int(entity.root)] += 1
+            let lines = numbers[Int(entity.root)]
             // Its place among the objects of the root entity, until the store's next id is known.
-            let place = ObjectID(rootCode: entity.root, serial: counts[Int(entity.root)])
+            let place = ObjectID(rootCode: entity.root, serial: UInt64(lines.count + 1))
             do throws(StoreError) {
-              try labels.expect(entity: entity.index, serial: serial, id: place)
+              try lines.append(try labels.expect(entity: entity.index, serial: serial, id: place))
             } catch {
               failure = error
             }
@@ -36,26 +36,43 @@ extension LoadSession {
       }
     }()
     if let failure { throw failure }
+    for entity in schema.entities { ownLines[entity.index] = OwnLines(first: 1, numbers: numbers[Int(entity.index)]) }
   }
 
-  /// Notes the first ids that the transaction will assign, and converts the places of the lines that were read ahead to
-  /// ids. An id beyond the last serial stays unknown: its line is rejected.
+  /// Converts the places of the lines that were read ahead to the ids that the transaction will assign. An id beyond the
+  /// last serial stays unknown: its line is rejected.
   func placeLabels(_ transaction: borrowing WriteTransaction) throws(StoreError) {
+    if !readsAhead { return }
+    let places = ownLines
+    ownLines = [:]
     var roots: [(code: UInt16, first: UInt64)?] = Array(repeating: nil, count: schema.entities.count)
-    firstSerials = [:]
     for entity in schema.entities where entity.root == entity.index {
+      guard let lines = places[entity.index], !lines.numbers.isEmpty else { continue }
       let code = try transaction.session.schema.entity(entity.name).rootCode
-      // No serials are left: no line of the entity can be loaded.
+      // Without serials left, no line of the entity can be loaded.
       guard let first = try? transaction.session.nextSerial(rootCode: code) else { continue }
       roots[Int(entity.index)] = (code, first)
-      firstSerials[code] = first
+      ownLines[code] = OwnLines(first: first, numbers: lines.numbers)
     }
-    if !readsAhead { return }
     labels.mapExpected { place in
       guard let root = roots[Int(place.rootCode)], place.serial - 1 <= ObjectID.maximumSerial - root.first else {
         return LoadLabels.undefined
       }
       return ObjectID(rootCode: root.code, serial: root.first + place.serial - 1)
     }
+  }
+}
+
+/// The lines with objects of one root entity, in their order, which is that of the ids.
+struct OwnLines {
+  /// The serial of the first object.
+  let first: UInt64
+  /// The numbers of the ids in the lines.
+  let numbers: ScratchArray<UInt32>
+
+  /// The number of the line that inserted an object; nil if the store had the object before.
+  func number(of id: ObjectID) -> UInt32? {
+    guard id.serial >= first, id.serial - first < UInt64(numbers.count) else { return nil }
+    return numbers[Int(id.serial - first)]
   }
 }

@@ -24,8 +24,8 @@ final class LoadSession {
   /// Numbers of the store's objects, by their names in lines.
   private var storedNumbers: [StoredName: UInt32] = [:]
   private static let storedNumberLimit = 1 << 16
-  /// By root entity: the first serial that the transaction assigns.
-  var firstSerials: [UInt16: UInt64] = [:]
+  /// By root entity: the lines that were read ahead.
+  var ownLines: [UInt16: OwnLines] = [:]
   /// Labels with numbers below this one occurred in earlier batches.
   private(set) var batchStart: UInt32 = 0
   /// The first line of the batch.
@@ -420,31 +420,24 @@ extension LoadSession {
     case .stored:
       let name = StoredName(entity: target.entity, serial: target.serial)
       if let known = storedNumbers[name], relationship.accepts[Int(target.entity)] { return known }
-      let id = try storedID("\(schema.entities[Int(target.entity)].name)/\(target.serial)", transaction)
+      let id = try transaction.objectID(named: "\(schema.entities[Int(target.entity)].name)/\(target.serial)")
       guard relationship.accepts[Int(target.entity)] else { throw wrongDestination(relationship) }
-      let number = try labels.number(stored: id, line: lineNumber)
+      let number = try number(of: id)
       if storedNumbers.count < Self.storedNumberLimit { storedNumbers[name] = number }
       return number
     case .text:
-      let id = try storedID(object.texts[Int(target.serial)], transaction)
+      let id = try transaction.objectID(named: object.texts[Int(target.serial)])
       guard let entity = LoadName(try transaction.name(of: id)[...])?.entity,
         let index = schema.entityIndex(entity), relationship.accepts[index]
       else { throw wrongDestination(relationship) }
-      return try labels.number(stored: id, line: lineNumber)
+      return try number(of: id)
     }
   }
 
-  /// Returns the object that the store had under a name before the transaction. The ids of the text's own objects are
-  /// those in its lines.
-  private func storedID(_ name: String, _ transaction: borrowing WriteTransaction) throws(StoreError) -> ObjectID {
-    let id = try transaction.objectID(named: name)
-    if let first = firstSerials[id.rootCode], id.serial >= first {
-      throw StoreError(
-        .objectNotFound,
-        "there was no object \(name) before this load; refer to an object of the text by the id of its line, without @",
-        object: name)
-    }
-    return id
+  /// Returns the number of an object that exists: its line's number if an earlier line has inserted it.
+  private func number(of id: ObjectID) throws(StoreError) -> UInt32 {
+    if let number = ownLines[id.rootCode]?.number(of: id) { return number }
+    return try labels.number(stored: id, line: lineNumber)
   }
 
   private func wrongDestination(_ relationship: LoadRelationship) -> TransferError {
