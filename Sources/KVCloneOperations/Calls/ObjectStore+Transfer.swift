@@ -32,6 +32,9 @@ extension ObjectStore {
   /// A regular file is read while the write lock is held. Anything else, such as a named pipe, is spooled first, as in
   /// ``load(_:from:)``, and with ``LoadOptions/skipsBroken`` a regular file, too.
   ///
+  /// Without ``LoadOptions/batch`` and ``LoadOptions/skipsBroken``, the ids of all lines are read first, before the write
+  /// lock is taken. A file that changes in between is rejected.
+  ///
   /// - Returns: the number of inserted objects, and their ids.
   /// - Throws: ``TransferError`` with the line; ``StoreError`` for errors of the store.
   @available(*, noasync)
