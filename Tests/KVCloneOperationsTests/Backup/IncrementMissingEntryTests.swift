@@ -87,7 +87,7 @@ struct IncrementMissingEntryTests {
     _ = try Self.migrate(test, to: two.next("3", Self.second[number].change))
     do {
       try test.store.backup(to: test.root + "/i", options: BackupOptions(since: "a"))
-    } catch let error as StoreError {
+    } catch {
       #expect(error.kind == .incompatibleModel)
       return
     }

@@ -44,7 +44,7 @@ struct LostPieceTests {
   }
 
   private func expectDamaged<T>(_ body: () throws -> T, sourceLocation: SourceLocation = #_sourceLocation) {
-    let error = expectError(.corrupted, sourceLocation: sourceLocation) { try body() }
+    let error = expectError(.corrupted, sourceLocation: sourceLocation) { _ = try body() }
     #expect(error?.message.contains("members, and its head has the count 400") == true, sourceLocation: sourceLocation)
   }
 

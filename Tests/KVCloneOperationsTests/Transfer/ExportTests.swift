@@ -121,7 +121,7 @@ struct ExportTests {
     try lines.write(toFile: test.root + "/x.ndjson", atomically: true, encoding: .utf8)
     var options = LoadOptions()
     options.batch = 3
-    try test.store.load(contentsOf: test.root + "/x.ndjson", options: options)
+    _ = try test.store.load(contentsOf: test.root + "/x.ndjson", options: options)
     for (id, file) in zip(try test.store.objects("Photo"), files) {
       var bytes: [UInt8] = []
       _ = try test.store.read { tx in
