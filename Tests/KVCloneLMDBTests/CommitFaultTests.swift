@@ -56,13 +56,19 @@ import Testing
     _ = try store.open()
   }
 
+  /// Commits `x`, and fails to write the meta page of the next commit while a reader prevents the reopening.
+  private func failCommitNextToReader(_ environment: LMDBEnvironment) throws -> PinnedReader {
+    try put(environment, "x")
+    let pinned = try PinnedReader(environment)
+    try breakMetaWrites()
+    #expect(throws: LMDBError.commitFailed(outcome: .notCommitted, errno: EBADF)) { try put(environment, "y") }
+    return pinned
+  }
+
   @Test func aPinnedReaderDelaysTheReopening() throws {
     let environment = try store.create()
     let table = try environment.table(named: "a")
-    try put(environment, "x")
-    var pinned: PinnedReader? = try PinnedReader(environment)
-    try breakMetaWrites()
-    #expect(throws: LMDBError.commitFailed(outcome: .notCommitted, errno: EBADF)) { try put(environment, "y") }
+    var pinned: PinnedReader? = try failCommitNextToReader(environment)
     #expect(throws: LMDBError.panic) { _ = try environment.beginRead() }
     #expect(throws: LMDBError.panic) { _ = try environment.beginWrite() }
     #expect(try pinned?.keys(table) == ["x"])
@@ -74,10 +80,7 @@ import Testing
   @Test func anErrorThatPreventsTheReopeningIsReportedUntilItIsGone() throws {
     let environment = try store.create()
     let table = try environment.table(named: "a")
-    try put(environment, "x")
-    var pinned: PinnedReader? = try PinnedReader(environment)
-    try breakMetaWrites()
-    #expect(throws: LMDBError.commitFailed(outcome: .notCommitted, errno: EBADF)) { try put(environment, "y") }
+    var pinned: PinnedReader? = try failCommitNextToReader(environment)
     #expect(throws: LMDBError.panic) { _ = try environment.beginWrite() }
     let (data, away) = (store.path + "/data.mdb", store.path + "/away")
     #expect(rename(data, away) == 0)

@@ -107,9 +107,9 @@ struct LineParser {
   /// The id of a line that is read ahead.
   enum LineID {
     /// A blank line, or the header.
-    case none
+    case noObject
     /// A line that cannot be loaded.
-    case broken
+    case invalid
     case object(LoadEntity, serial: UInt64)
   }
 
@@ -119,8 +119,8 @@ struct LineParser {
       return .object(schema.entities[index], serial: name.serial)
     }
     switch parse(line, number) {
-    case .blank, .header: return .none
-    case .failure, .refusal: return .broken
+    case .blank, .header: return .noObject
+    case .failure, .refusal: return .invalid
     case .object(let object): return .object(schema.entities[object.entity], serial: object.serial)
     }
   }

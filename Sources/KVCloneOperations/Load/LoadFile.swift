@@ -34,7 +34,7 @@ final class LoadFile: @unchecked Sendable {
   func rewind() throws(TransferError) {
     if let spool { return spool.rewind() }
     do { try handle.seek(toOffset: 0) } catch {
-      throw TransferError(.invalidFile, "\(path) cannot be read from its start again (\(error))")
+      throw TransferError(.invalidFile, "\(path) cannot be read again; check that it is a file, and the disk it is on")
     }
   }
 }

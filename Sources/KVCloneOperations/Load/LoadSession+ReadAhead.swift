@@ -7,52 +7,51 @@ extension LoadSession {
   /// Whether the text may be read ahead: ids are only known if one transaction inserts all its objects.
   var readsAhead: Bool { options.batch == nil && !options.skipsBroken }
 
-  /// Reads the ids of all lines, in the order of the text. Errors are left to the load itself.
+  /// Reads the ids of all lines, in the order of the text, up to the first line that cannot be loaded. The load itself
+  /// reports that line, and an error of the source.
+  ///
+  /// - Throws: `diskFull`, `io`, if the ids exceed the scratch space.
   func readAhead(_ source: LineReader.Source) throws(StoreError) {
-    let numbers = schema.entities.map { _ in ScratchArray<UInt32>(in: space) }
+    linesAhead = schema.entities.map { _ in ScratchArray(in: space) }
     var reader = LineReader()
-    var failure: StoreError?
-    _ = try? {
-      var hasMore = true
-      while hasMore, failure == nil {
-        var isBroken = false
-        hasMore = try reader.next(from: source) { line, number in
-          switch parser.id(of: line, number) {
-          case .none: break
-          // The load ends there.
-          case .broken: isBroken = true
-          case .object(let entity, let serial):
-            let lines = numbers[Int(entity.root)]
-            // Its place among the objects of the root entity, until the store's next id is known.
-            let place = ObjectID(rootCode: entity.root, serial: UInt64(lines.count + 1))
-            do throws(StoreError) {
-              try lines.append(try labels.expect(entity: entity.index, serial: serial, id: place))
-            } catch {
-              failure = error
-            }
-          }
-        }
-        if isBroken { return }
+    var isValid = true
+    var hasMore = true
+    while hasMore, isValid {
+      do {
+        hasMore = try reader.next(from: source) { line, number in isValid = try expect(parser.id(of: line, number)) }
+      } catch let error as StoreError {
+        throw error
+      } catch {
+        return
       }
-    }()
-    if let failure { throw failure }
-    for entity in schema.entities { ownLines[entity.index] = OwnLines(first: 1, numbers: numbers[Int(entity.index)]) }
+    }
+  }
+
+  /// Announces the id of a line; returns false if the line cannot be loaded.
+  private func expect(_ id: LineParser.LineID) throws(StoreError) -> Bool {
+    switch id {
+    case .noObject: return true
+    case .invalid: return false
+    case .object(let entity, let serial):
+      let lines = linesAhead[Int(entity.root)]
+      // Its place among the objects of the root entity, until the store's next id is known.
+      let place = ObjectID(rootCode: entity.root, serial: UInt64(lines.count + 1))
+      try lines.append(try labels.expect(entity: entity.index, serial: serial, id: place))
+      return true
+    }
   }
 
   /// Converts the places of the lines that were read ahead to the ids that the transaction will assign. An id beyond the
   /// last serial stays unknown: its line is rejected.
   func placeLabels(_ transaction: borrowing WriteTransaction) throws(StoreError) {
     if !readsAhead { return }
-    let places = ownLines
-    ownLines = [:]
     var roots: [(code: UInt16, first: UInt64)?] = Array(repeating: nil, count: schema.entities.count)
-    for entity in schema.entities where entity.root == entity.index {
-      guard let lines = places[entity.index], !lines.numbers.isEmpty else { continue }
+    for (entity, lines) in zip(schema.entities, linesAhead) where !lines.isEmpty {
       let code = try transaction.session.schema.entity(entity.name).rootCode
       // Without serials left, no line of the entity can be loaded.
       guard let first = try? transaction.session.nextSerial(rootCode: code) else { continue }
       roots[Int(entity.index)] = (code, first)
-      ownLines[code] = OwnLines(first: first, numbers: lines.numbers)
+      ownLines[code] = OwnLines(first: first, numbers: lines)
     }
     labels.mapExpected { place in
       guard let root = roots[Int(place.rootCode)], place.serial - 1 <= ObjectID.maximumSerial - root.first else {

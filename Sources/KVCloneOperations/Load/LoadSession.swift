@@ -24,7 +24,9 @@ final class LoadSession {
   /// Numbers of the store's objects, by their names in lines.
   private var storedNumbers: [StoredName: UInt32] = [:]
   private static let storedNumberLimit = 1 << 16
-  /// By root entity: the lines that were read ahead.
+  /// By index of the entity: the numbers of the ids that were read ahead, if it is a root entity.
+  var linesAhead: [ScratchArray<UInt32>] = []
+  /// The same with their first serials, by the code of the root entity: known in the transaction.
   var ownLines: [UInt16: OwnLines] = [:]
   /// Labels with numbers below this one occurred in earlier batches.
   private(set) var batchStart: UInt32 = 0

@@ -61,6 +61,7 @@ package struct TransferFiles {
     }
   }
 
+  /// The error for a file that another process writes.
   static var changed: TransferError {
     TransferError(.invalidFile, "the file changed while it was read; try again when no process writes it")
   }

@@ -69,7 +69,7 @@ struct LoadReadAheadTests {
       let lines = labels.map { label in
         let statements = (statements[label] ?? [:]).sorted { $0.key < $1.key }.map { name, targets in
           let texts = targets.map { "\"\($0)\"" }.joined(separator: ",")
-          let isToOne = LoadReadAheadTests.isToOne(name, label)
+          let isToOne = LoadReadAheadTests.isToOne(name)
           return "\"\(name)\":" + (isToOne ? (targets.isEmpty ? "null" : texts) : "[\(texts)]")
         }
         return #"{"id":"\#(label)","attributes":{"name":"\#(label)"},"relationships":{"#
@@ -79,9 +79,7 @@ struct LoadReadAheadTests {
     }
   }
 
-  private static func isToOne(_ name: String, _ label: String) -> Bool {
-    ["one", "owner", "spouse"].contains(name)
-  }
+  private static func isToOne(_ name: String) -> Bool { ["one", "owner", "spouse"].contains(name) }
 
   private static func graph(_ generator: inout SeededGenerator) -> Graph {
     var graph = Graph()
