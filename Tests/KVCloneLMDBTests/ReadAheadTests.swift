@@ -109,6 +109,27 @@ import Testing
     #expect(requested.isSubset(of: bench.leaves[0].union(bench.branches[0])))
   }
 
+  /// Reads from memory are hardly noted; those from the disk that follow are noticed soon.
+  @Test func lookupsFromMemoryAreRarelyNotedUntilItEnds() throws {
+    let bench = try ReadAheadBench(isCold: false)
+    let reader = try MapTestReader(bench.environment)
+    func readAll() {
+      for number in stride(from: 0, to: ReadAheadBench.entryCount, by: 3) {
+        _ = reader.get(bench.tables[0], ReadAheadBench.key(number))
+      }
+    }
+    for _ in 0..<4 { readAll() }
+    #expect(bench.log.take() == [])
+    _ = bench.log.takeLookups()
+    for _ in 0..<4 { readAll() }
+    #expect(bench.log.takeLookups() < 40)
+    bench.log.setCold(true)
+    readAll()
+    #expect(bench.log.take().intersection(bench.leaves[0]).count >= bench.leaves[0].count - 260)
+    readAll()
+    #expect(bench.log.take().intersection(bench.leaves[0]).count >= bench.leaves[0].count - 6)
+  }
+
   @Test func lookupsInNoOrderRequestLittle() throws {
     let bench = try ReadAheadBench()
     let reader = try MapTestReader(bench.environment)

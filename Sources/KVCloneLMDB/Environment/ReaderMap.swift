@@ -72,6 +72,9 @@ struct MapTree {
   var name: UnsafeMutablePointer<CChar>?
   /// The leaf of the last read; nil before the first.
   var lastLeaf: UnsafeRawPointer?
+  /// The number of changes of the leaf that read-ahead does not need to know. It ignores the first leaf, because most
+  /// small transactions read one leaf of a table.
+  var ignoredLeaves: Int32 = 1
   /// Read-ahead, allocated when a second leaf is read; freed with its slot's map.
   var readAhead: UnsafeMutablePointer<TableReadAhead>?
 
@@ -87,6 +90,7 @@ struct MapTree {
   /// Resets the position of reads: the next snapshot has other pages.
   mutating func forgetReads() {
     unsafe lastLeaf = nil
+    ignoredLeaves = 1
     unsafe readAhead?.pointee = TableReadAhead()
   }
 }

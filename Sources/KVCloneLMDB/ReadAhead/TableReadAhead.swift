@@ -2,9 +2,6 @@
 struct TableReadAhead {
   private var leaves = LeafReadAhead()
   private var values = ValueReadAhead()
-  /// The number of changes of the leaf that are ignored, because earlier ones followed no order or their window is
-  /// requested.
-  private var ignored = 0
   /// The number of consecutive reads that did not follow the leaf before.
   private var jumps = 0
   /// The number of key groups that are not looked up, because the page cache had the leaves of earlier groups.
@@ -13,34 +10,30 @@ struct TableReadAhead {
 
   /// For reads in no order, two of this many changes of the leaf are checked; for keys in memory, one of this many
   /// groups.
-  private static let mostIgnored = 32
+  private static let mostIgnored: Int32 = 128
 
-  /// Whether to pass a change of the leaf to ``read(_:_:)``.
-  mutating func isNoteworthy() -> Bool {
-    if ignored == 0 { return true }
-    ignored -= 1
-    return false
-  }
+  /// The number of lookups that need not be noted after a scan.
+  var residentReads: Int32 { leaves.residentReads }
 
-  /// Notes that a single lookup reads a leaf.
-  mutating func read(_ path: BranchPath, _ pages: inout MappedPages) {
+  /// Notes that a single lookup reads a leaf. Returns how many changes of the leaf to ignore from then on.
+  mutating func read(_ path: borrowing BranchPath, _ pages: inout MappedPages) -> Int32 {
     let end = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
     let found = unsafe leaves.read(path, isInOrder: false, before: end, &pages)
     if found.isInOrder {
       jumps = 0
       // Each of the ignored changes may skip leaves.
-      ignored = Int(found.leaves / LeafReadAhead.longestStep)
-      return
+      return max(found.leaves / LeafReadAhead.longestStep, leaves.residentReads)
     }
     // The leaf after a jump shows whether an order begins there.
     jumps += 1
-    if jumps.isMultiple(of: 2) { ignored = min(1 << min(jumps, 8), Self.mostIgnored) }
+    return jumps.isMultiple(of: 2) ? min(1 << min(Int32(jumps), 8), Self.mostIgnored) : 0
   }
 
   /// Notes that a scan reads a leaf. Returns how many more it can read before the next call is needed.
-  mutating func scan(_ path: BranchPath, before end: UnsafeRawBufferPointer, _ pages: inout MappedPages) -> Int32 {
+  mutating func scan(
+    _ path: borrowing BranchPath, before end: UnsafeRawBufferPointer, _ pages: inout MappedPages
+  ) -> Int32 {
     jumps = 0
-    ignored = 0
     return unsafe leaves.read(path, isInOrder: true, before: end, &pages).leaves
   }
 
@@ -61,7 +54,7 @@ struct TableReadAhead {
     guard !leaves.isEmpty else { return }
     if pages.isResident(leaves[leaves.count - 1]) {
       residentGroups = min(residentGroups + 1, 8)
-      ignoredGroups = min(1 << residentGroups, Self.mostIgnored)
+      ignoredGroups = min(1 << residentGroups, Int(Self.mostIgnored))
       return
     }
     residentGroups = 0

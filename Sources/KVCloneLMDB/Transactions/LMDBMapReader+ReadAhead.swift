@@ -6,21 +6,26 @@ extension LMDBMapReader {
     guard let trees = unsafe content.pointee.map.trees else { return }
     let tree = unsafe trees + Int(dbi)
     if unsafe tree.pointee.lastLeaf == leaf.base { return }
-    unsafe noteNewLeaf(tree, leaf, key)
+    unsafe tree.pointee.lastLeaf = leaf.base
+    unsafe tree.pointee.ignoredLeaves &-= 1
+    if unsafe tree.pointee.ignoredLeaves < 0 { unsafe noteNewLeaf(tree, key) }
   }
 
   @inline(never)
-  private func noteNewLeaf(_ tree: UnsafeMutablePointer<MapTree>, _ leaf: PageView, _ key: PageKey) {
-    let isFirst = unsafe tree.pointee.lastLeaf == nil
-    unsafe tree.pointee.lastLeaf = leaf.base
-    // Most small transactions read one leaf of a table.
-    if unsafe isFirst || tree.pointee.depth < 2 { return }
-    let readAhead = unsafe tree.pointee.reserveReadAhead()
-    guard unsafe readAhead.pointee.isNoteworthy(), var pages = pages() else { return }
-    guard let path = unsafe BranchPath(root: tree.pointee.root, depth: Int(tree.pointee.depth), key, &pages) else {
-      return
-    }
-    unsafe readAhead.pointee.read(path, &pages)
+  private func noteNewLeaf(_ tree: UnsafeMutablePointer<MapTree>, _ key: PageKey) {
+    unsafe tree.pointee.ignoredLeaves = 0
+    guard var pages = pages(),
+      let path = unsafe BranchPath(root: tree.pointee.root, depth: Int(tree.pointee.depth), key, &pages)
+    else { return }
+    unsafe tree.pointee.ignoredLeaves = unsafe tree.pointee.reserveReadAhead().pointee.read(path, &pages)
+  }
+
+  /// The number of leaves after its first that a scan can read before the first call of `noteScan`.
+  @inline(__always)
+  func residentLeaves(_ dbi: UInt32) -> Int32 {
+    guard let trees = unsafe content.pointee.map.trees, let readAhead = unsafe (trees + Int(dbi)).pointee.readAhead
+    else { return 0 }
+    return unsafe readAhead.pointee.residentReads / LeafReadAhead.longestStep
   }
 
   /// Notes that a scan enters another leaf. Returns how many more it can read before the next call is needed.
@@ -32,7 +37,9 @@ extension LMDBMapReader {
     let tree = unsafe trees + Int(dbi)
     unsafe tree.pointee.lastLeaf = leaf.base
     let readAhead = unsafe tree.pointee.reserveReadAhead()
-    return unsafe readAhead.pointee.scan(path, before: end, &pages)
+    let leaves = unsafe readAhead.pointee.scan(path, before: end, &pages)
+    unsafe tree.pointee.ignoredLeaves = readAhead.pointee.residentReads
+    return leaves
   }
 
   /// Notes that the overflow pages of a leaf's value are read next.

@@ -11,7 +11,7 @@ import Glibc
 @safe
 package struct LMDBMapReader {
   /// The code for "LMDB has to read it". Not one of LMDB's codes.
-  package static var askLMDB: Int32 { 1 }
+  @inlinable package static var askLMDB: Int32 { 1 }
 
   let content: UnsafeMutablePointer<ReaderSlot.Content>
   let handle: LMDBTransactionHandle

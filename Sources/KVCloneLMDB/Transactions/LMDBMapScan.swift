@@ -56,6 +56,7 @@ package struct LMDBMapScan: ~Copyable {
     count = found.count
     index = spot.index
     reader.noteRead(dbi, leaf, key)
+    leavesToRequest = reader.residentLeaves(dbi)
   }
 
   /// Moves to the next entry; returns false if none follows, and sets `code`.

@@ -23,6 +23,8 @@ package final class LMDBWriterReadAhead {
     /// See ``MapTree``.
     var depth = MapTree.unknown
     var lastPage: UInt = 0
+    /// See ``MapTree``.
+    var ignoredLeaves: Int32 = 1
     var readAhead: UnsafeMutablePointer<TableReadAhead>?
   }
 
@@ -41,10 +43,11 @@ package final class LMDBWriterReadAhead {
   package func noteRead(_ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawPointer, byteCount: Int) {
     if byteCount >= PageView.size / 2 { unsafe requestValue(value, byteCount) }
     guard let tree = unsafe self.tree(dbi), unsafe isNewPage(tree, value) else { return }
-    let readAhead = unsafe readAhead(tree)
-    guard unsafe readAhead.pointee.isNoteworthy(), var pages = pages(), let path = unsafe path(tree, key, &pages)
-    else { return }
-    unsafe readAhead.pointee.read(path, &pages)
+    unsafe tree.pointee.ignoredLeaves &-= 1
+    guard unsafe tree.pointee.ignoredLeaves < 0 else { return }
+    unsafe tree.pointee.ignoredLeaves = 0
+    guard var pages = pages(), let path = unsafe path(tree, key, &pages) else { return }
+    unsafe tree.pointee.ignoredLeaves = unsafe readAhead(tree).pointee.read(path, &pages)
   }
 
   /// Notes that a scan enters another leaf. Returns how many more it can read before the next call is needed.
@@ -54,7 +57,10 @@ package final class LMDBWriterReadAhead {
     guard let tree = unsafe self.tree(dbi) else { return .max }
     if let base = key.baseAddress { _ = unsafe isNewPage(tree, base) }
     guard var pages = pages(), let path = unsafe path(tree, key, &pages) else { return 0 }
-    return unsafe readAhead(tree).pointee.scan(path, before: end, &pages)
+    let readAhead = unsafe readAhead(tree)
+    let leaves = unsafe readAhead.pointee.scan(path, before: end, &pages)
+    unsafe tree.pointee.ignoredLeaves = readAhead.pointee.residentReads
+    return leaves
   }
 
   /// Requests the further pages of a value.
@@ -76,9 +82,8 @@ package final class LMDBWriterReadAhead {
   private func isNewPage(_ tree: UnsafeMutablePointer<CommittedTree>, _ address: UnsafeRawPointer) -> Bool {
     let page = UInt(bitPattern: address) / UInt(PageView.size)
     if unsafe tree.pointee.lastPage == page { return false }
-    let isFirst = unsafe tree.pointee.lastPage == 0
     unsafe tree.pointee.lastPage = page
-    return !isFirst
+    return true
   }
 
   /// The tree of a table, if it has branches.

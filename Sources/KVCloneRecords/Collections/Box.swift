@@ -17,8 +17,8 @@ package struct Box<Value: ~Copyable>: ~Copyable {
   /// Through its address. Coroutines (`_read`) would work, but the optimizer has copied what they yield into their
   /// frame, and read it there after the frame was freed, as the address sanitizer reported.
   package var value: Value {
-    @inline(__always) unsafeAddress { UnsafePointer(place) }
-    @inline(__always) nonmutating unsafeMutableAddress { place }
+    @inlinable @inline(__always) unsafeAddress { UnsafePointer(place) }
+    @inlinable @inline(__always) nonmutating unsafeMutableAddress { place }
   }
 
   /// Moves the value out.
