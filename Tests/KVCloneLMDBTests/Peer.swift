@@ -27,7 +27,8 @@ final class Peer {
     process.standardOutput = output
     process.standardInput = input
     if let preload {
-      process.environment = Self.environment.merging(["LD_PRELOAD": preload].merging(variables) { $1 }) { $1 }
+      let preloads = [Self.environment["LD_PRELOAD"], preload].compactMap(\.self).joined(separator: ":")
+      process.environment = Self.environment.merging(["LD_PRELOAD": preloads].merging(variables) { $1 }) { $1 }
     }
     try process.run()
   }

@@ -49,7 +49,9 @@ final class TrialContext: Sendable {
   }
 
   static func shimVariables(_ shim: String, root: String, _ faults: [String: String]) -> [String: String] {
-    var variables = ["LD_PRELOAD": shim, "KVCLONE_FAULT_ROOT": root]
+    // Keeps what the tool itself preloads, such as the annotations for the thread sanitizer.
+    let preloads = [ProcessInfo.processInfo.environment["LD_PRELOAD"], shim].compactMap(\.self)
+    var variables = ["LD_PRELOAD": preloads.joined(separator: ":"), "KVCLONE_FAULT_ROOT": root]
     for (name, value) in faults { variables["KVCLONE_FAULT_" + name] = value }
     return variables
   }
