@@ -84,7 +84,7 @@ struct EmptyDirectoryTests {
     try scratch.succeed("check")
   }
 
-  @Test("a creation that fails leaves it empty, with its mode")
+  @Test("a creation that fails leaves it empty, with its mode", Sanitizer.permitsFileLimits)
   func failure() throws {
     try makeDirectory(0o755)
     let shell = #"ulimit -f 1; "$0" -q -s "$1" init --model "$2""#

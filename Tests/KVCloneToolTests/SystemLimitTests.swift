@@ -50,11 +50,7 @@ struct SystemLimitTests {
     try scratch.succeed("check", "--read-data")
   }
 
-  @Test(
-    "the longest file allowed: ulimit -f is named, and nothing is left",
-    .enabled(
-      if: ProcessInfo.processInfo.environment["KVCLONE_SANITIZER"] != "thread",
-      "the thread sanitizer writes a longer file at the start of a program"))
+  @Test("the longest file allowed: ulimit -f is named, and nothing is left", Sanitizer.permitsFileLimits)
   func fileSize() throws {
     try scratch.write(Scratch.notes(20_000), to: "many.ndjson")
     for command in [
