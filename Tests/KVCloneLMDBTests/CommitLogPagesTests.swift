@@ -98,7 +98,7 @@ import Testing
       bytes.withUnsafeBytes { bytes in
         let map = trial % 2 == 0 ? bytes.baseAddress : nil
         let source = PageSource(file, map: map, pageCount: count, scratch: PageScratch())
-        _ = pages.collect(metas[0], since: metas[1], in: source, bases: Set(2..<max(2, count)))
+        _ = pages.collect(metas[0], since: metas[1], in: source, bases: PageNumberSet(2..<max(2, count)))
       }
       #expect(record.pageCount <= CommitLogRecord.maximumPages, "seed \(seed), trial \(trial)")
     }

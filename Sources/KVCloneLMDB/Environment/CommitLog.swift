@@ -37,7 +37,7 @@ final class CommitLog: @unchecked Sendable {
   /// The tie in `data.mdb`, while the log is in use.
   private var tie: UInt64 = 0
   /// The pages that the records since the head have.
-  private var logged: Set<UInt64> = []
+  private var logged = PageNumberSet()
   private var record = CommitLogRecord()
   private var pages: ChangedPages?
   /// Whether a sync failed, regardless of `writer.lock`.
@@ -120,7 +120,7 @@ final class CommitLog: @unchecked Sendable {
           lastCommit = number
           lastSum = sum
           offset = end
-          logged.formUnion(record.numbers)
+          for number in record.numbers { logged.insert(number) }
         }
       }
     }
@@ -170,7 +170,7 @@ final class CommitLog: @unchecked Sendable {
     } else {
       file.distrustCopy()
       head = nil
-      logged.removeAll(keepingCapacity: true)
+      logged.removeAll()
       let found = try file.head()
       if found?.isInUse == true { tie = try CommitLogRecovery.tie(of: data) }
       head = found
@@ -210,7 +210,7 @@ final class CommitLog: @unchecked Sendable {
     let code = file.replaceHead(next, after: head)
     if code != 0 { return code }
     head = next
-    logged.removeAll(keepingCapacity: true)
+    logged.removeAll()
     offset = CommitLogFormat.recordsOffset
     lastCommit = number
     lastSum = next.salt

@@ -14,96 +14,97 @@ final class ChangedPages {
   private let record: CommitLogRecord
   private var source = PageSource()
   private var oldPageCount = 0
-  private var members = PageNumberTable()
-  private var bases: Set<UInt64> = []
-
-  /// The targets of the leaves of one side.
-  private struct Finds {
-    /// The first overflow page of each long value.
-    var overflow: [UInt64] = []
-    /// The tables in the list of tables.
-    var tables: [(name: [UInt8], tree: PageTree)] = []
-  }
+  private var bases: PageNumberSet?
+  // A commit of one object compares some dozen levels of trees, so memory is reused.
+  private var level: (new: [UInt64], old: [UInt64]) = ([], [])
+  private var differences = PageDifferences()
+  private var targets = (new: LeafTargets(), old: LeafTargets())
+  private var lists = (new: LeafTargets(), old: LeafTargets())
 
   init(_ record: CommitLogRecord) { self.record = record }
 
   /// Adds the pages of `new` that `old`, the commit before, does not have to the record. Returns false if unknown.
   ///
   /// - Parameter bases: the numbers of the pages that earlier records of the log have.
-  func collect(_ new: PageMeta, since old: PageMeta, in source: PageSource, bases: Set<UInt64>) -> Bool {
+  func collect(_ new: PageMeta, since old: PageMeta, in source: PageSource, bases: PageNumberSet) -> Bool {
     self.source = source
     self.bases = bases
     // With a second reference, the next change would copy the set.
-    defer { self.bases = [] }
+    defer { self.bases = nil }
     oldPageCount = 0
     record.removeAll()
     guard new.rootProblem == nil, old.rootProblem == nil else { return false }
-    guard compare(new.freeTree, old.freeTree) != nil,
-      let lists = compare(new.mainTree, old.mainTree, isList: true)
+    guard compare(new.freeTree, old.freeTree, &targets), compare(new.mainTree, old.mainTree, &lists, isList: true)
     else { return false }
-    for (name, tree) in lists.new.tables {
-      let before = lists.old.tables.first { $0.name == name }?.tree
+    var place = 0
+    for index in lists.new.tables.indices {
+      let tree = lists.new.tables[index].tree
+      let before = lists.old.tree(named: lists.new.name(index), from: &place)
       if tree.root == before?.root { continue }
-      guard tree.isPlausible(lastPage: new.lastPage), compare(tree, before) != nil else { return false }
+      guard tree.isPlausible(lastPage: new.lastPage), compare(tree, before, &targets) else { return false }
     }
     return true
   }
 
-  private func compare(_ new: PageTree, _ old: PageTree?, isList: Bool = false) -> (new: Finds, old: Finds)? {
-    var finds = (new: Finds(), old: Finds())
-    if new.isEmpty || new.root == old?.root { return finds }
+  /// Adds the changed pages of a tree; returns false if they are unknown.
+  private func compare(
+    _ new: PageTree, _ old: PageTree?, _ targets: inout (new: LeafTargets, old: LeafTargets), isList: Bool = false
+  ) -> Bool {
+    targets.new.removeAll()
+    targets.old.removeAll()
+    if new.isEmpty || new.root == old?.root { return true }
     let old = old.flatMap { $0.isEmpty ? nil : $0 }
-    guard (old?.depth ?? 0) <= PageTree.maximumDepth else { return nil }
+    guard (old?.depth ?? 0) <= PageTree.maximumDepth else { return false }
     // Leaves of small values lead nowhere.
     let hasPlainLeaves = !isList && new.overflowPages == 0
-    var level: (new: [UInt64], old: [UInt64]) = ([], [])
+    level.new.removeAll(keepingCapacity: true)
+    level.old.removeAll(keepingCapacity: true)
     for height in stride(from: max(new.depth, old?.depth ?? 0), to: 0, by: -1) {
       if height == new.depth { level.new.append(new.root) }
       if let old, height == old.depth { level.old.append(old.root) }
-      let (written, replaced) = members.differences(level.new, level.old)
+      differences.find(level.new, level.old)
+      let (written, replaced) = (differences.new, differences.old)
       level.new.removeAll(keepingCapacity: true)
       level.old.removeAll(keepingCapacity: true)
       for (index, number) in written.enumerated() {
-        guard let page = source.page(number) else { return nil }
+        guard let page = source.page(number) else { return false }
         if height == 1, hasPlainLeaves {
-          guard page.count(asPage: number, PageView.leafFlag) != nil else { return nil }
+          guard page.count(asPage: number, PageView.leafFlag) != nil else { return false }
         } else {
-          guard look(page, number, height, &level.new, &finds.new, isList) else { return nil }
+          guard Self.look(page, number, height, &level.new, &targets.new, isList) else { return false }
         }
         // Most pages replace the one in the same place; others have little in common with it, and are added whole.
         let base = index < replaced.count ? self.base(replaced[index]) : nil
-        guard record.append(page, number, base: base) else { return nil }
+        guard record.append(page, number, base: base) else { return false }
       }
       // What old leaves lead to matters only where the new ones lead somewhere.
-      if height == 1, !isList, finds.new.overflow.isEmpty { break }
+      if height == 1, !isList, targets.new.overflow.isEmpty { break }
       for number in replaced {
         oldPageCount += 1
         // A corrupted tree can be cyclic.
         guard oldPageCount <= 8 * CommitLogRecord.maximumPages, let page = source.page(number),
-          look(page, number, height, &level.old, &finds.old, isList)
-        else { return nil }
+          Self.look(page, number, height, &level.old, &targets.old, isList)
+        else { return false }
       }
     }
-    for number in members.differences(finds.new.overflow, finds.old.overflow).new {
-      guard keepOverflow(number) else { return nil }
-    }
-    return finds
+    differences.find(targets.new.overflow, targets.old.overflow)
+    return differences.new.allSatisfy(keepOverflow)
   }
 
   /// A page of the commit before, if the log has it, and two pages are readable at the same time.
   private func base(_ number: UInt64) -> (page: PageView, number: UInt64)? {
-    guard source.isMapped, bases.contains(number), let page = source.page(number) else { return nil }
+    guard source.isMapped, bases?.contains(number) == true, let page = source.page(number) else { return nil }
     return (page, number)
   }
 
   /// Collects the targets of the page's nodes.
-  private func look(
-    _ page: PageView, _ number: UInt64, _ height: Int, _ children: inout [UInt64], _ finds: inout Finds, _ isList: Bool
+  private static func look(
+    _ page: PageView, _ number: UInt64, _ height: Int, _ children: inout [UInt64], _ targets: inout LeafTargets,
+    _ isList: Bool
   ) -> Bool {
     let isLeaf = height == 1
     guard let count = page.count(asPage: number, isLeaf ? PageView.leafFlag : PageView.branchFlag) else { return false }
     if !isLeaf {
-      children.reserveCapacity(children.count + count)
       for index in 0..<count {
         guard let node = page.checkedNode(index) else { return false }
         children.append(PageView.child(page.word64(node)))
@@ -118,10 +119,10 @@ final class ChangedPages {
       let start = node + PageView.nodeHeaderLength + keyLength
       switch Int(header >> 32 & 0xFFFF) {
       case PageView.bigDataFlag where start + 8 <= PageView.size:
-        finds.overflow.append(page.word64(start))
+        targets.overflow.append(page.word64(start))
       case PageView.subDataFlag where isList && length == PageTree.length && start + length <= PageView.size:
         let name = unsafe UnsafeRawBufferPointer(start: page.base + node + PageView.nodeHeaderLength, count: keyLength)
-        unsafe finds.tables.append((Array(name), PageTree(page.base + start)))
+        unsafe targets.add(name, PageTree(page.base + start))
       default: return false
       }
     }
@@ -194,71 +195,98 @@ final class PageScratch {
   deinit { unsafe base.deallocate() }
 }
 
-/// Computes the differences of two lists of page numbers, some dozen times a commit. No page has the number 0.
-private struct PageNumberTable {
-  private var slots = [UInt64](repeating: 0, count: 64)
-  private var mask = 63
+/// What the leaves of one side lead to.
+@safe
+private struct LeafTargets {
+  /// The first overflow page of each long value.
+  var overflow: [UInt64] = []
+  /// The tables in the list of tables, with their places in `names`.
+  private(set) var tables: [(name: Range<Int>, tree: PageTree)] = []
+  private var names: [UInt8] = []
 
-  /// The numbers only in `new`, and those only in `old`.
-  ///
-  /// Both are in key order, and almost equal: most numbers are skipped without a lookup in the table.
-  mutating func differences(_ new: [UInt64], _ old: [UInt64]) -> (new: [UInt64], old: [UInt64]) {
-    var rest: (new: [UInt64], old: [UInt64]) = ([], [])
+  mutating func removeAll() {
+    overflow.removeAll(keepingCapacity: true)
+    tables.removeAll(keepingCapacity: true)
+    names.removeAll(keepingCapacity: true)
+  }
+
+  mutating func add(_ name: UnsafeRawBufferPointer, _ tree: PageTree) {
+    let start = names.count
+    unsafe names.append(contentsOf: name)
+    tables.append((start..<names.count, tree))
+  }
+
+  func name(_ index: Int) -> ArraySlice<UInt8> { names[tables[index].name] }
+
+  /// Finds a table. Both lists are in the order of names, so that the next one is usually at `place`.
+  func tree(named name: ArraySlice<UInt8>, from place: inout Int) -> PageTree? {
+    for offset in tables.indices {
+      let index = (place + offset) % tables.count
+      if self.name(index) == name {
+        place = index + 1
+        return tables[index].tree
+      }
+    }
+    return nil
+  }
+}
+
+/// The differences of two lists of page numbers.
+private struct PageDifferences {
+  /// The numbers only in the new list.
+  private(set) var new: [UInt64] = []
+  /// The numbers only in the old list.
+  private(set) var old: [UInt64] = []
+  private var members = PageNumberSet()
+
+  /// Both are in key order, and almost equal: most numbers are skipped without a search.
+  mutating func find(_ newPages: [UInt64], _ oldPages: [UInt64]) {
+    new.removeAll(keepingCapacity: true)
+    old.removeAll(keepingCapacity: true)
     var (i, j) = (0, 0)
-    while i < new.count, j < old.count {
-      if new[i] == old[j] {
+    while i < newPages.count, j < oldPages.count {
+      if newPages[i] == oldPages[j] {
         i += 1
         j += 1
         continue
       }
-      let step = Self.step(new, i, old, j)
-      rest.new += new[i..<i + step.new]
-      rest.old += old[j..<j + step.old]
+      let step = Self.step(newPages, i, oldPages, j)
+      new.append(contentsOf: newPages[i..<i + step.new])
+      old.append(contentsOf: oldPages[j..<j + step.old])
       i += step.new
       j += step.old
     }
-    rest.new += new[i...]
-    rest.old += old[j...]
-    if rest.new.isEmpty || rest.old.isEmpty { return rest }
-    fill(rest.old)
-    let onlyNew = rest.new.filter { !contains($0) }
-    if onlyNew.count == rest.new.count { return rest }
-    fill(rest.new)
-    return (onlyNew, rest.old.filter { !contains($0) })
+    new.append(contentsOf: newPages[i...])
+    old.append(contentsOf: oldPages[j...])
+    removeShared()
   }
 
   /// The number of differing numbers before the lists match again: one replaced by another, one by two where a page was
-  /// split, two by one where pages were merged. In other cases, the table finds what is in both.
+  /// split, two by one where pages were merged. In other cases, a search finds what is in both.
   private static func step(_ new: [UInt64], _ i: Int, _ old: [UInt64], _ j: Int) -> (new: Int, old: Int) {
-    for (a, b) in [(1, 1), (2, 1), (1, 2), (1, 0), (0, 1)] where i + a < new.count && j + b < old.count {
-      if new[i + a] == old[j + b] { return (a, b) }
+    func match(_ a: Int, _ b: Int) -> Bool {
+      i + a < new.count && j + b < old.count && new[i + a] == old[j + b]
     }
+    if match(1, 1) { return (1, 1) }
+    if match(2, 1) { return (2, 1) }
+    if match(1, 2) { return (1, 2) }
+    if match(1, 0) { return (1, 0) }
+    if match(0, 1) { return (0, 1) }
     return (1, 1)
   }
 
-  private mutating func fill(_ numbers: [UInt64]) {
-    var size = 64
-    while size < 2 * numbers.count { size *= 2 }
-    slots.removeAll(keepingCapacity: true)
-    slots.append(contentsOf: repeatElement(0, count: size))
-    mask = size - 1
-    for number in numbers where number != 0 {
-      var index = place(number)
-      while slots[index] != 0, slots[index] != number { index = (index + 1) & mask }
-      slots[index] = number
+  private mutating func removeShared() {
+    if new.isEmpty || old.isEmpty { return }
+    let shared: [UInt64]
+    if new.count * old.count <= 64 {
+      shared = new.filter(old.contains)
+    } else {
+      members.replace(with: old)
+      shared = new.filter(members.contains)
     }
-  }
-
-  private func contains(_ number: UInt64) -> Bool {
-    var index = place(number)
-    while slots[index] != 0 {
-      if slots[index] == number { return true }
-      index = (index + 1) & mask
-    }
-    return false
-  }
-
-  private func place(_ number: UInt64) -> Int {
-    Int(truncatingIfNeeded: (number &* 0x9E37_79B9_7F4A_7C15) &>> 32) & mask
+    if shared.isEmpty { return }
+    members.replace(with: shared)
+    new.removeAll(where: members.contains)
+    old.removeAll(where: members.contains)
   }
 }
