@@ -16,9 +16,12 @@ extension LoadSession {
     var reader = LineReader()
     var isValid = true
     var hasMore = true
+    var count = 0
     while hasMore, isValid {
       do {
         hasMore = try reader.next(from: source) { line, number in isValid = try expect(parser.id(of: line, number)) }
+        count += 1
+        if count & 1023 == 0 { options.idProgress?(reader.byteCount) }
       } catch let error as StoreError {
         throw error
       } catch {

@@ -58,6 +58,7 @@ struct LoadCommand: ToolCommand {
     options.skipsBroken = skipsBroken
     options.idLimit = global.json ? 1_000_000 : 0
     options.spoolProgress = { bytes in progress.spooled(bytes) }
+    options.idProgress = { bytes in progress.readIDs(bytes) }
     options.progress = { _, bytes in progress.loaded(bytes) }
     options.commitObserver = { Interruption.note($0) }
     let start = ContinuousClock.now
@@ -124,8 +125,8 @@ struct LoadCommand: ToolCommand {
   }
 }
 
-/// Shows the progress of a load. Spooling the whole input is a phase of its own, after which its length is known;
-/// batches alternate too fast for that, so one line counts what was received.
+/// Shows the progress of a load. Spooling the whole input is a phase of its own, after which its length is known, and so
+/// is reading its ids; batches alternate too fast for that, so one line counts what was received.
 private final class LoadProgress: Sendable {
   let bar: ProgressBar
   private let isBatched: Bool
@@ -139,6 +140,10 @@ private final class LoadProgress: Sendable {
   func spooled(_ bytes: UInt64) {
     spooledCount.withLock { $0 = bytes }
     bar.update(bytes, phase: isBatched ? nil : "spooling input")
+  }
+
+  func readIDs(_ bytes: UInt64) {
+    bar.update(bytes, phase: "reading ids", of: spooledCount.withLock { $0 })
   }
 
   func loaded(_ bytes: UInt64) {
