@@ -79,7 +79,7 @@ import Testing
     let sound = fixture.sound
     var generator = SeededGenerator(seed: UInt64(seed))
     let record = CommitLogRecord()
-    let pages = ChangedPages(record)
+    var pages = ChangedPages(record)
     for trial in 0..<60 {
       var bytes = sound
       for _ in 0..<1 + Int(generator.next() % 40) {

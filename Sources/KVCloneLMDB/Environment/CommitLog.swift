@@ -38,8 +38,8 @@ final class CommitLog: @unchecked Sendable {
   private var tie: UInt64 = 0
   /// The pages that the records since the head have.
   private var logged = PageNumberSet()
-  private var record = CommitLogRecord()
-  private var pages: ChangedPages?
+  private let record: CommitLogRecord
+  private var pages: ChangedPages
   /// Whether a sync failed, regardless of `writer.lock`.
   private var isBroken = false
 
@@ -48,6 +48,8 @@ final class CommitLog: @unchecked Sendable {
     let directory = unsafe kvclone_open(paths.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
     guard directory >= 0 else { throw LMDBError(code: -directory, operation: "open directory") }
     self.directory = directory
+    record = CommitLogRecord()
+    pages = ChangedPages(record)
     self.paths = paths
     self.lock = lock
     isOn = byteLimit != nil
@@ -221,8 +223,6 @@ final class CommitLog: @unchecked Sendable {
 
   private func collect(_ number: UInt64, _ new: PageMeta?, _ old: PageMeta?, _ source: PageSource) -> Bool {
     guard let new, let old, new.commitNumber == number, old.commitNumber &+ 1 == number else { return false }
-    let pages = self.pages ?? ChangedPages(record)
-    self.pages = pages
     return pages.collect(new, since: old, in: source, bases: logged)
   }
 

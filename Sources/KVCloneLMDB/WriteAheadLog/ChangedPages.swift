@@ -10,7 +10,7 @@ import Glibc
 /// No byte is trusted: if something is invalid, or there are too many pages, the result is unknown, and the whole file
 /// is synced.
 @safe
-final class ChangedPages {
+struct ChangedPages {
   private let record: CommitLogRecord
   private var source = PageSource()
   private var oldPageCount = 0
@@ -18,15 +18,19 @@ final class ChangedPages {
   // A commit of one object compares some dozen levels of trees, so memory is reused.
   private var level: (new: [UInt64], old: [UInt64]) = ([], [])
   private var differences = PageDifferences()
-  private var targets = (new: LeafTargets(), old: LeafTargets())
-  private var lists = (new: LeafTargets(), old: LeafTargets())
+  /// The replaced pages of a level that have to be read as a whole.
+  private var unpaired: [UInt64] = []
+  private var targets: Targets = (LeafTargets(), LeafTargets())
+  private var lists: Targets = (LeafTargets(), LeafTargets())
+
+  private typealias Targets = (new: LeafTargets, old: LeafTargets)
 
   init(_ record: CommitLogRecord) { self.record = record }
 
   /// Adds the pages of `new` that `old`, the commit before, does not have to the record. Returns false if unknown.
   ///
   /// - Parameter bases: the numbers of the pages that earlier records of the log have.
-  func collect(_ new: PageMeta, since old: PageMeta, in source: PageSource, bases: PageNumberSet) -> Bool {
+  mutating func collect(_ new: PageMeta, since old: PageMeta, in source: PageSource, bases: PageNumberSet) -> Bool {
     self.source = source
     self.bases = bases
     // With a second reference, the next change would copy the set.
@@ -34,6 +38,13 @@ final class ChangedPages {
     oldPageCount = 0
     record.removeAll()
     guard new.rootProblem == nil, old.rootProblem == nil else { return false }
+    var (targets, lists): (Targets, Targets) = ((LeafTargets(), LeafTargets()), (LeafTargets(), LeafTargets()))
+    swap(&targets, &self.targets)
+    swap(&lists, &self.lists)
+    defer {
+      swap(&targets, &self.targets)
+      swap(&lists, &self.lists)
+    }
     guard compare(new.freeTree, old.freeTree, &targets), compare(new.mainTree, old.mainTree, &lists, isList: true)
     else { return false }
     var place = 0
@@ -47,8 +58,8 @@ final class ChangedPages {
   }
 
   /// Adds the changed pages of a tree; returns false if they are unknown.
-  private func compare(
-    _ new: PageTree, _ old: PageTree?, _ targets: inout (new: LeafTargets, old: LeafTargets), isList: Bool = false
+  private mutating func compare(
+    _ new: PageTree, _ old: PageTree?, _ targets: inout Targets, isList: Bool = false
   ) -> Bool {
     targets.new.removeAll()
     targets.old.removeAll()
@@ -66,67 +77,48 @@ final class ChangedPages {
       let (written, replaced) = (differences.new, differences.old)
       level.new.removeAll(keepingCapacity: true)
       level.old.removeAll(keepingCapacity: true)
+      unpaired.removeAll(keepingCapacity: true)
       for (index, number) in written.enumerated() {
         guard let page = source.page(number) else { return false }
+        // Most pages replace the one in the same place; others have little in common with it, and are added whole.
+        let other = index < replaced.count ? replaced[index] : nil
         if height == 1, hasPlainLeaves {
           guard page.count(asPage: number, PageView.leafFlag) != nil else { return false }
         } else {
-          guard Self.look(page, number, height, &level.new, &targets.new, isList) else { return false }
+          let pair = other.flatMap { source.isMapped ? source.page($0) : nil }
+          let nodes = PageNodes(page, number, isLeaf: height == 1, isList: isList)
+          if let other, let pair, nodes.areInPlaces(of: pair, other) {
+            oldPageCount += 1
+            guard nodes.collectDifferences(from: pair, &level, &targets) else { return false }
+          } else {
+            if let other { unpaired.append(other) }
+            guard nodes.collect(&level.new, &targets.new) else { return false }
+          }
         }
-        // Most pages replace the one in the same place; others have little in common with it, and are added whole.
-        let base = index < replaced.count ? self.base(replaced[index]) : nil
-        guard record.append(page, number, base: base) else { return false }
+        guard record.append(page, number, base: other.flatMap(base)) else { return false }
       }
       // What old leaves lead to matters only where the new ones lead somewhere.
       if height == 1, !isList, targets.new.overflow.isEmpty { break }
-      for number in replaced {
+      unpaired.append(contentsOf: replaced.dropFirst(written.count))
+      for number in unpaired {
         oldPageCount += 1
         // A corrupted tree can be cyclic.
         guard oldPageCount <= 8 * CommitLogRecord.maximumPages, let page = source.page(number),
-          Self.look(page, number, height, &level.old, &targets.old, isList)
+          PageNodes(page, number, isLeaf: height == 1, isList: isList).collect(&level.old, &targets.old)
         else { return false }
       }
     }
     differences.find(targets.new.overflow, targets.old.overflow)
-    return differences.new.allSatisfy(keepOverflow)
+    for number in differences.new {
+      guard keepOverflow(number) else { return false }
+    }
+    return true
   }
 
   /// A page of the commit before, if the log has it, and two pages are readable at the same time.
   private func base(_ number: UInt64) -> (page: PageView, number: UInt64)? {
     guard source.isMapped, bases?.contains(number) == true, let page = source.page(number) else { return nil }
     return (page, number)
-  }
-
-  /// Collects the targets of the page's nodes.
-  private static func look(
-    _ page: PageView, _ number: UInt64, _ height: Int, _ children: inout [UInt64], _ targets: inout LeafTargets,
-    _ isList: Bool
-  ) -> Bool {
-    let isLeaf = height == 1
-    guard let count = page.count(asPage: number, isLeaf ? PageView.leafFlag : PageView.branchFlag) else { return false }
-    if !isLeaf {
-      for index in 0..<count {
-        guard let node = page.checkedNode(index) else { return false }
-        children.append(PageView.child(page.word64(node)))
-      }
-      return true
-    }
-    for index in 0..<count {
-      guard let node = page.checkedNode(index) else { return false }
-      let header = page.word64(node)
-      if PageView.isPlain(header) { continue }
-      let (keyLength, length) = PageView.lengths(header)
-      let start = node + PageView.nodeHeaderLength + keyLength
-      switch Int(header >> 32 & 0xFFFF) {
-      case PageView.bigDataFlag where start + 8 <= PageView.size:
-        targets.overflow.append(page.word64(start))
-      case PageView.subDataFlag where isList && length == PageTree.length && start + length <= PageView.size:
-        let name = unsafe UnsafeRawBufferPointer(start: page.base + node + PageView.nodeHeaderLength, count: keyLength)
-        unsafe targets.add(name, PageTree(page.base + start))
-      default: return false
-      }
-    }
-    return true
   }
 
   private func keepOverflow(_ first: UInt64) -> Bool {
@@ -193,6 +185,87 @@ final class PageScratch {
   let base = UnsafeMutableRawPointer.allocate(byteCount: PageView.size, alignment: 8)
 
   deinit { unsafe base.deallocate() }
+}
+
+/// The nodes of a page of one kind.
+@safe
+private struct PageNodes {
+  private let page: PageView
+  /// Nil if the page is not of the kind.
+  private let count: Int?
+  private let isLeaf: Bool
+  private let isList: Bool
+
+  private static func flag(_ isLeaf: Bool) -> Int { isLeaf ? PageView.leafFlag : PageView.branchFlag }
+
+  init(_ page: PageView, _ number: UInt64, isLeaf: Bool, isList: Bool) {
+    self.page = page
+    count = page.count(asPage: number, Self.flag(isLeaf))
+    self.isLeaf = isLeaf
+    self.isList = isList
+  }
+
+  /// Collects the targets of all nodes. Returns false if something is invalid.
+  func collect(_ children: inout [UInt64], _ targets: inout LeafTargets) -> Bool {
+    guard let count else { return false }
+    for index in 0..<count {
+      guard let node = page.checkedNode(index), look(page, node, &children, &targets) else { return false }
+    }
+    return true
+  }
+
+  /// Whether another page has as many nodes, at the same offsets.
+  func areInPlaces(of other: PageView, _ number: UInt64) -> Bool {
+    guard let count, other.count(asPage: number, Self.flag(isLeaf)) == count else { return false }
+    let offset = PageView.headerLength
+    return unsafe memcmp(page.base + offset, other.base + offset, 2 * count) == 0
+  }
+
+  /// Collects the targets of the nodes that differ from those of the page that this one replaces.
+  func collectDifferences(
+    from old: PageView, _ level: inout (new: [UInt64], old: [UInt64]),
+    _ targets: inout (new: LeafTargets, old: LeafTargets)
+  ) -> Bool {
+    for index in 0..<(count ?? 0) {
+      guard let node = page.checkedNode(index) else { return false }
+      if isSame(node, in: old) { continue }
+      guard look(page, node, &level.new, &targets.new), look(old, node, &level.old, &targets.old) else { return false }
+    }
+    return true
+  }
+
+  /// Whether the node at an offset leads to the same in both pages.
+  @inline(__always)
+  private func isSame(_ node: Int, in old: PageView) -> Bool {
+    let header = page.word64(node)
+    if header != old.word64(node) { return false }
+    // The header of a branch's node has the number of the child.
+    if !isLeaf || PageView.isPlain(header) { return true }
+    let (keyLength, length) = PageView.lengths(header)
+    let end = node + PageView.nodeHeaderLength + keyLength + min(length, PageTree.length)
+    return unsafe end <= PageView.size && memcmp(page.base + node, old.base + node, end - node) == 0
+  }
+
+  @inline(__always)
+  private func look(_ page: PageView, _ node: Int, _ children: inout [UInt64], _ targets: inout LeafTargets) -> Bool {
+    let header = page.word64(node)
+    if !isLeaf {
+      children.append(PageView.child(header))
+      return true
+    }
+    if PageView.isPlain(header) { return true }
+    let (keyLength, length) = PageView.lengths(header)
+    let start = node + PageView.nodeHeaderLength + keyLength
+    switch Int(header >> 32 & 0xFFFF) {
+    case PageView.bigDataFlag where start + 8 <= PageView.size:
+      targets.overflow.append(page.word64(start))
+    case PageView.subDataFlag where isList && length == PageTree.length && start + length <= PageView.size:
+      let name = unsafe UnsafeRawBufferPointer(start: page.base + node + PageView.nodeHeaderLength, count: keyLength)
+      unsafe targets.add(name, PageTree(page.base + start))
+    default: return false
+    }
+    return true
+  }
 }
 
 /// What the leaves of one side lead to.

@@ -31,6 +31,9 @@ struct PageChanges {
   private mutating func compare(_ page: PageView, _ base: PageView, _ part: Range<Int>) {
     var offset = part.lowerBound
     while offset < part.upperBound {
+      while offset + 256 <= part.upperBound, unsafe memcmp(page.base + offset, base.base + offset, 256) == 0 {
+        offset += 256
+      }
       while offset + 32 <= part.upperBound, Self.areEqual(page, base, offset) { offset += 32 }
       if offset == part.upperBound { return }
       if Self.word(page, offset) == Self.word(base, offset) {
