@@ -15,7 +15,7 @@ struct ChangedPages {
   private var source = PageSource()
   private var oldPageCount = 0
   private var bases: PageNumberSet?
-  // A commit of one object compares some dozen levels of trees, so memory is reused.
+  // A commit of one object compares about a dozen levels of trees, so memory is reused.
   private var level: (new: [UInt64], old: [UInt64]) = ([], [])
   private var differences = PageDifferences()
   /// The replaced pages of a level that have to be read as a whole.
@@ -85,9 +85,8 @@ struct ChangedPages {
         if height == 1, hasPlainLeaves {
           guard page.count(asPage: number, PageView.leafFlag) != nil else { return false }
         } else {
-          let pair = other.flatMap { source.isMapped ? source.page($0) : nil }
           let nodes = PageNodes(page, number, isLeaf: height == 1, isList: isList)
-          if let other, let pair, nodes.areInPlaces(of: pair, other) {
+          if let other, let pair = source.mappedPage(other), nodes.hasOffsets(of: pair, other) {
             oldPageCount += 1
             guard nodes.collectDifferences(from: pair, &level, &targets) else { return false }
           } else {
@@ -95,9 +94,9 @@ struct ChangedPages {
             guard nodes.collect(&level.new, &targets.new) else { return false }
           }
         }
-        guard record.append(page, number, base: other.flatMap(base)) else { return false }
+        guard record.append(page, number, base: base(other)) else { return false }
       }
-      // What old leaves lead to matters only where the new ones lead somewhere.
+      // Old leaves matter only if new ones have overflow pages or tables.
       if height == 1, !isList, targets.new.overflow.isEmpty { break }
       unpaired.append(contentsOf: replaced.dropFirst(written.count))
       for number in unpaired {
@@ -116,8 +115,8 @@ struct ChangedPages {
   }
 
   /// A page of the commit before, if the log has it, and two pages are readable at the same time.
-  private func base(_ number: UInt64) -> (page: PageView, number: UInt64)? {
-    guard source.isMapped, bases?.contains(number) == true, let page = source.page(number) else { return nil }
+  private func base(_ number: UInt64?) -> (page: PageView, number: UInt64)? {
+    guard let number, bases?.contains(number) == true, let page = source.mappedPage(number) else { return nil }
     return (page, number)
   }
 
@@ -165,10 +164,10 @@ struct PageSource {
     }
   }
 
-  /// Whether pages remain valid.
-  var isMapped: Bool { unsafe start != nil }
+  /// The page in the map; nil without a map.
+  func mappedPage(_ number: UInt64) -> PageView? { unsafe start == nil ? nil : page(number) }
 
-  /// The page, valid until the next call unless `isMapped`; nil if unreadable.
+  /// The page, valid until the next call; nil if unreadable.
   func page(_ number: UInt64) -> PageView? {
     guard number < pageCount else { return nil }
     let offset = Int(number) * PageView.size
@@ -205,49 +204,60 @@ private struct PageNodes {
     self.isList = isList
   }
 
-  /// Collects the targets of all nodes. Returns false if something is invalid.
+  /// Collects the children, or targets, of all nodes. Returns false if something is invalid.
   func collect(_ children: inout [UInt64], _ targets: inout LeafTargets) -> Bool {
     guard let count else { return false }
     for index in 0..<count {
-      guard let node = page.checkedNode(index), look(page, node, &children, &targets) else { return false }
+      guard let node = page.checkedNode(index), addTarget(page, node, &children, &targets) else { return false }
     }
     return true
   }
 
   /// Whether another page has as many nodes, at the same offsets.
-  func areInPlaces(of other: PageView, _ number: UInt64) -> Bool {
+  func hasOffsets(of other: PageView, _ number: UInt64) -> Bool {
     guard let count, other.count(asPage: number, Self.flag(isLeaf)) == count else { return false }
     let offset = PageView.headerLength
     return unsafe memcmp(page.base + offset, other.base + offset, 2 * count) == 0
   }
 
-  /// Collects the targets of the nodes that differ from those of the page that this one replaces.
+  /// Collects those of the nodes that differ from those of the page that this one replaces.
   func collectDifferences(
     from old: PageView, _ level: inout (new: [UInt64], old: [UInt64]),
     _ targets: inout (new: LeafTargets, old: LeafTargets)
   ) -> Bool {
     for index in 0..<(count ?? 0) {
       guard let node = page.checkedNode(index) else { return false }
-      if isSame(node, in: old) { continue }
-      guard look(page, node, &level.new, &targets.new), look(old, node, &level.old, &targets.old) else { return false }
+      if hasSameTarget(node, in: old) { continue }
+      guard addTarget(page, node, &level.new, &targets.new), addTarget(old, node, &level.old, &targets.old) else {
+        return false
+      }
     }
     return true
   }
 
-  /// Whether the node at an offset leads to the same in both pages.
+  /// Whether the node at an offset leads to the same page or table in both pages.
   @inline(__always)
-  private func isSame(_ node: Int, in old: PageView) -> Bool {
+  private func hasSameTarget(_ node: Int, in old: PageView) -> Bool {
     let header = page.word64(node)
     if header != old.word64(node) { return false }
     // The header of a branch's node has the number of the child.
     if !isLeaf || PageView.isPlain(header) { return true }
     let (keyLength, length) = PageView.lengths(header)
-    let end = node + PageView.nodeHeaderLength + keyLength + min(length, PageTree.length)
+    let targetLength: Int
+    switch Int(header >> 32 & 0xFFFF) {
+    // The number of the page, also if the value itself is shorter: LMDB leaves a shortened value there.
+    case PageView.bigDataFlag: targetLength = 8
+    case PageView.subDataFlag where isList && length == PageTree.length: targetLength = length
+    default: return false
+    }
+    let end = node + PageView.nodeHeaderLength + keyLength + targetLength
     return unsafe end <= PageView.size && memcmp(page.base + node, old.base + node, end - node) == 0
   }
 
   @inline(__always)
-  private func look(_ page: PageView, _ node: Int, _ children: inout [UInt64], _ targets: inout LeafTargets) -> Bool {
+  private func addTarget(_ page: PageView, _ node: Int, _ children: inout [UInt64], _ targets: inout LeafTargets)
+    -> Bool
+  {
     let header = page.word64(node)
     if !isLeaf {
       children.append(PageView.child(header))
@@ -291,7 +301,7 @@ private struct LeafTargets {
 
   func name(_ index: Int) -> ArraySlice<UInt8> { names[tables[index].name] }
 
-  /// Finds a table. Both lists are in the order of names, so that the next one is usually at `place`.
+  /// Finds a table. Both lists are usually in the order of names, so that the next one is at `place`.
   func tree(named name: ArraySlice<UInt8>, from place: inout Int) -> PageTree? {
     for offset in tables.indices {
       let index = (place + offset) % tables.count
@@ -312,7 +322,7 @@ private struct PageDifferences {
   private(set) var old: [UInt64] = []
   private var members = PageNumberSet()
 
-  /// Both are in key order, and almost equal: most numbers are skipped without a search.
+  /// Equal parts are skipped in order; a search finds the other numbers that both have.
   mutating func find(_ newPages: [UInt64], _ oldPages: [UInt64]) {
     new.removeAll(keepingCapacity: true)
     old.removeAll(keepingCapacity: true)

@@ -29,7 +29,8 @@ struct PageNumberSet {
   }
 
   mutating func replace(with numbers: [UInt64]) {
-    removeAll()
+    // After a large commit, small ones would clear its many slots.
+    if slots.count > max(64, 8 * numbers.count) { self = PageNumberSet() } else { removeAll() }
     for number in numbers { insert(number) }
   }
 
