@@ -28,9 +28,7 @@ extension CompiledEntity {
     if view.layout == layout, let field = attributeFields[name], field >= 0 {
       do throws(RecordError) { return try view.value(field) } catch { throw schema.corrupted(id, error, view.layout) }
     }
-    if let index = attributeIndex[name] {
-      return try value(of: attributes[index], in: view, id: id, schema: schema)
-    }
+    if let index = attributeIndex[name] { return try value(of: attributes[index], in: view, id: id, schema: schema) }
     guard let composite = composite(at: name) else { throw unknownAttribute(name) }
     return try compositeValue(composite, path: name, in: view, id: id, schema: schema)
   }

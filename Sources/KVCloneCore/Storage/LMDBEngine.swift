@@ -370,9 +370,7 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
   /// Returns the error of a failed change: the reason of the first failure, then that the transaction is abort-only.
   @inline(never)
   private func changeError() -> StoreError {
-    guard let writer else {
-      return StoreError(.readOnly, "a read transaction cannot write; use ObjectStore.write")
-    }
+    guard let writer else { return StoreError(.readOnly, "a read transaction cannot write; use ObjectStore.write") }
     defer { hasFailed = true }
     if !hasFailed, let failure = writer.pointee.failure { return StoreError(failure) }
     return StoreError(LMDBError.transactionFailed)

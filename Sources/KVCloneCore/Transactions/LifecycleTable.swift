@@ -1,3 +1,5 @@
+import Synchronization
+
 /// All registered hooks, by the entity of the objects that they are called for.
 package final class LifecycleTable: SessionHooks {
   /// By entity code: super-entities' first, each entity's in the order of registration.
@@ -34,6 +36,11 @@ package final class LifecycleTable: SessionHooks {
   var validatesSaves: Bool {
     registered.contains { $0.hooks.validateForInsert != nil || $0.hooks.validateForUpdate != nil }
   }
+}
+
+/// The hooks registered with a store, or nil.
+final class RegisteredHooks: Attachment {
+  let table = Mutex<LifecycleTable?>(nil)
 }
 
 extension Session {

@@ -119,8 +119,8 @@ extension ObjectStore {
   /// - Throws: `unknownEntity`.
   public func register(_ hooks: ObjectLifecycle, for entity: String) throws(StoreError) {
     let entity = try schema.entity(entity)
-    self.hooks.withLock { table in
-      table = LifecycleTable(adding: hooks, to: entity, table as? LifecycleTable, schema)
+    attachments.value(of: RegisteredHooks.self).table.withLock { table in
+      table = LifecycleTable(adding: hooks, to: entity, table, schema)
     }
   }
 
@@ -171,7 +171,7 @@ extension ObjectStore {
   /// Reserves the serials that a transaction allocated, so that they are not allocated again. Only hooks have seen
   /// those of a dry run.
   package func noteSerials(of changes: borrowing PendingChanges, dryRun reasons: PlanReasons?) {
-    if reasons == nil || hooks.withLock({ $0 != nil }) { context.serialFloor.note(changes) }
+    if reasons == nil || registeredHooks != nil { context.serialFloor.note(changes) }
   }
 
   package func readSession() throws(StoreError) -> Session {
@@ -212,7 +212,9 @@ extension ObjectStore {
   }
 
   /// The shared context of the store's write sessions.
-  var writeContext: StoreContext { context.with(hooks.withLock { $0 }) }
+  var writeContext: StoreContext { context.with(registeredHooks) }
+
+  private var registeredHooks: LifecycleTable? { attachments.value(of: RegisteredHooks.self).table.withLock { $0 } }
 }
 
 extension Session {

@@ -4,7 +4,6 @@
   public import Foundation
 #endif
 public import KVCloneModel
-import Synchronization
 
 /// An embedded object store: a directory with one memory-mapped file, with any number of concurrent readers and one
 /// writer at a time, across processes.
@@ -35,8 +34,6 @@ public final class ObjectStore: Sendable {
   package let formatVersion: UInt32
   /// The shared state of the store's sessions. Hooks concern writes only.
   package let context: StoreContext
-  /// Lifecycle hooks, or nil if none are registered.
-  let hooks = Mutex<(any SessionHooks)?>(nil)
   /// Values that features keep with the store.
   package let attachments = Attachments()
   /// Wakes tasks that wait for commits.
