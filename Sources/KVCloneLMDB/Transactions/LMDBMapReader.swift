@@ -9,6 +9,7 @@ import Glibc
 ///
 /// No byte is trusted. Whatever is invalid, or too rare to be worth it, is left to LMDB: then the code is `askLMDB`.
 @safe
+@usableFromInline
 package struct LMDBMapReader {
   /// The code for "LMDB has to read it". Not one of LMDB's codes.
   @inlinable package static var askLMDB: Int32 { 1 }

@@ -278,7 +278,7 @@ private struct PageNodes {
   }
 }
 
-/// What the leaves of one side lead to.
+/// The targets of the leaves of one side.
 @safe
 private struct LeafTargets {
   /// The first overflow page of each long value.

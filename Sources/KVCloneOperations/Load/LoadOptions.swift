@@ -37,7 +37,7 @@ public struct LoadOptions: Sendable {
   public var progress: (@Sendable (_ lines: Int, _ bytes: UInt64) -> Void)?
   /// Receives the number of spooled bytes before the write lock is acquired; see ``ObjectStore/load(_:from:)``.
   public var spoolProgress: (@Sendable (_ bytes: UInt64) -> Void)?
-  /// Receives the number of bytes whose ids were read before the first object is inserted.
+  /// Receives the number of bytes read so far for the ids, before the first object is inserted.
   package var idProgress: (@Sendable (_ bytes: UInt64) -> Void)?
   /// Called for each commit, to report what is in the store if the load is interrupted or fails.
   package var commitObserver: (@Sendable (LoadCommit) -> Void)?

@@ -1,8 +1,9 @@
 /// A heap-allocated value, which keeps its owner small: a borrowed struct is copied as a whole if the compiler treats
 /// it as one value, and a transaction is borrowed for every object that is read.
+@usableFromInline
 package struct Box<Value: ~Copyable>: ~Copyable {
   /// The value's address, valid during the box's life.
-  package let place: UnsafeMutablePointer<Value>
+  @usableFromInline package let place: UnsafeMutablePointer<Value>
 
   package init(_ value: consuming Value) {
     place = .allocate(capacity: 1)
