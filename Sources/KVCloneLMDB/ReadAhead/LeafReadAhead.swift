@@ -3,7 +3,7 @@
 /// Branch pages name the leaves that follow. A window of them is requested ahead of the position; it doubles while the
 /// reads continue, so that a read of few leaves requests few. Pages in the page cache are not requested: a few pages of
 /// each window are looked up there first, by a system call each. While the page cache has them all, most reads are not
-/// even noted, so that read-ahead costs a fetch from memory about a hundredth of its time.
+/// noted, because fetches from memory would otherwise take up to a quarter more time.
 struct LeafReadAhead {
   /// Leaves of a window.
   private static let firstWindow: Int32 = 8
