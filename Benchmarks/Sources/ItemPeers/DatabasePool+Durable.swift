@@ -9,6 +9,8 @@ extension DatabasePool {
     var configuration = Configuration()
     // One connection for each concurrent reader.
     configuration.maximumReaderCount = ReaderCrowd.readerCount
+    // A writer waits for its turn, as the other peers do; by default, GRDB fails at once ("database is locked").
+    configuration.busyMode = .timeout(60)
     configuration.prepareDatabase { database in
       // A page cache of 64 MiB for each connection, and memory-mapped reads. A pool's database has a write-ahead log;
       // checkpoints run within commits, as by default.

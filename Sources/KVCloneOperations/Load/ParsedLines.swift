@@ -18,6 +18,9 @@ final class ParsedLines {
   private final class Channel: @unchecked Sendable {
     private struct State {
       var chunks: [Chunk] = []
+      /// Chunks that the consumer has used. The thread that allocated their lines also frees them: otherwise, the two
+      /// threads contend for the lock of its heap.
+      var used: [Chunk] = []
       var failure: (any Error)?
       /// Whether the consumer has stopped.
       var isAbandoned = false
@@ -40,12 +43,15 @@ final class ParsedLines {
     func put(_ chunk: consuming Chunk) -> Bool {
       free.wait()
       let chunk = UncheckedBox(chunk)
-      let isWanted = state.withLock { state in
-        if state.isAbandoned { return false }
+      let (isWanted, used) = state.withLock { state in
+        let used = UncheckedBox(state.used)
+        state.used = []
+        if state.isAbandoned { return (false, used) }
         state.chunks.append(chunk.value)
-        return true
+        return (true, used)
       }
       filled.signal()
+      _ = consume used
       return isWanted
     }
 
@@ -56,10 +62,12 @@ final class ParsedLines {
       ended.signal()
     }
 
-    /// The next chunk; nil at the end.
-    func take() throws -> Chunk? {
+    /// Returns the used chunk, and takes the next one; nil at the end.
+    func take(after used: consuming Chunk) throws -> Chunk? {
       filled.wait()
+      let used = UncheckedBox(used)
       let (chunk, failure) = state.withLock { state -> (UncheckedBox<Chunk>?, (any Error)?) in
+        state.used.append(used.value)
         if !state.chunks.isEmpty { return (UncheckedBox(state.chunks.removeFirst()), nil) }
         return (nil, state.failure)
       }
@@ -91,6 +99,8 @@ final class ParsedLines {
   private var chunk = Chunk()
   private var place = 0
   private var isAtEnd = false
+  /// The number of bytes read for the lines so far.
+  private(set) var byteCount: UInt64 = 0
 
   private init() {}
 
@@ -163,17 +173,17 @@ final class ParsedLines {
   func next() throws -> (number: Int, line: ParsedLine)? {
     if isAtEnd { return nil }
     while place == chunk.lines.count {
-      guard let next = try channel.take() else {
+      let used = chunk
+      (chunk, place) = (Chunk(), 0)
+      guard let next = try channel.take(after: used) else {
         isAtEnd = true
         return nil
       }
       chunk = next
+      byteCount = next.byteCount
       place = 0
     }
     place += 1
     return chunk.lines[place - 1]
   }
-
-  /// The number of bytes read for the lines so far.
-  var byteCount: UInt64 { chunk.byteCount }
 }
