@@ -1,5 +1,6 @@
 import Foundation
 package import KVCloneModel
+import KVCloneRecords
 
 /// An aggregate over the members of a relationship, updated value by value in the list's order. nil is ignored.
 ///

@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneRecords
 
 /// Adds numbers of any type of the model, for requests and for derived attributes.
 ///

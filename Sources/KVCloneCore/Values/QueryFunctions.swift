@@ -1,5 +1,6 @@
 import Foundation
 package import KVCloneModel
+import KVCloneRecords
 
 /// Evaluates functions of predicates. Never throws: an unsupported argument yields nil, like a nil argument.
 package enum QueryFunctions {

@@ -4,6 +4,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVCloneCore
+@testable import KVCloneRecords
 
 /// Integers of any length, least significant digit first in base 10: the reference for sums.
 private struct Digits: Equatable {

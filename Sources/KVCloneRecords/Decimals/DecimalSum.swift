@@ -1,11 +1,14 @@
-import Foundation
-import KVCloneRecords
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
 
 /// An exact sum of decimals, regardless of their order and exponents.
 ///
 /// Short numbers are added as `Decimal`s, which is exact; longer ones use digits of base 10^18 over all exponents of a
 /// `Decimal`. Only the result is rounded, if it exceeds 38 digits.
-struct DecimalSum {
+package struct DecimalSum {
   private static let base: Int64 = 1_000_000_000_000_000_000
   private static let baseDigits = 18
   /// The exponent of the lowest digit: a multiple of 18 below the least exponent, -128.
@@ -18,7 +21,9 @@ struct DecimalSum {
   private var limbs: [Int64] = []
   private var hasNaN = false
 
-  mutating func add(_ number: Decimal) {
+  package init() {}
+
+  package mutating func add(_ number: Decimal) {
     if number.isNaN {
       hasNaN = true
     } else if number.isShort {
@@ -34,7 +39,7 @@ struct DecimalSum {
   /// The sum; nil beyond the range of a Decimal. One of more than 38 digits is rounded to 38 digits. If that would be a
   /// short number, the last of the 38 digits is 1 or 9 instead: a rounded sum never looks like one that can be adjusted
   /// by the change of a member.
-  var value: Decimal? {
+  package var value: Decimal? {
     if hasNaN { return .nan }
     if limbs.isEmpty { return short }
     var (digits, isNegative) = allDigits
@@ -51,7 +56,7 @@ struct DecimalSum {
   }
 
   /// The sum divided by a count above 0, rounded once, to 38 digits; nil beyond the range of a Decimal.
-  func average(_ count: Int64) -> Decimal? {
+  package func average(_ count: Int64) -> Decimal? {
     if hasNaN { return .nan }
     var sum = self
     if sum.limbs.isEmpty { sum.spill(0) }
@@ -128,5 +133,5 @@ struct DecimalSum {
 
 extension Decimal {
   /// Whether sums of a few such numbers fit the digits of a decimal.
-  var isShort: Bool { !isNaN && exponent >= -18 && magnitude < 1_000_000_000_000_000_000 }
+  package var isShort: Bool { !isNaN && exponent >= -18 && magnitude < 1_000_000_000_000_000_000 }
 }

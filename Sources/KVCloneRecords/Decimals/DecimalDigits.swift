@@ -1,15 +1,18 @@
-import Foundation
-import KVCloneRecords
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
 
 /// Decimal arithmetic digit by digit, where Foundation's rounds too early, or traps.
-enum DecimalDigits {
+package enum DecimalDigits {
   /// The number of digits of a `Decimal`.
   static let precision = 38
   private static let exponents = -128...127
 
   /// The product of two decimals, rounded once to 38 digits; nil beyond the range of a Decimal, 0 below it. Foundation
   /// traps if the exponent of the product is out of range.
-  static func product(_ left: Decimal, _ right: Decimal) -> Decimal? {
+  package static func product(_ left: Decimal, _ right: Decimal) -> Decimal? {
     if left.isNaN || right.isNaN { return .nan }
     // Rounding to 38 digits raises the exponent by 39 at most.
     if (-128...88).contains(left.exponent + right.exponent) { return left * right }
