@@ -78,7 +78,7 @@ struct ContextChanges: Sendable {
     try merged.merge(transaction, policy)
     var ids: [ObjectID: ObjectID] = [:]
     let replaced = ReplacedObjects()
-    transaction.session.changes.replaced = replaced
+    transaction.session.state.replaced = replaced
     for id in merged.inserted {
       guard let entity = merged.entities[id] else { continue }
       ids[id] = try transaction.insert(entity, merged.edits[id]?.attributes ?? [:])

@@ -32,7 +32,7 @@ struct InverseBuilder: ~Copyable, SessionOwner {
           }
         }
       }
-      session.changes.forget()
+      session.state.forget()
       try run.advance(by: batch.count)
     }
   }

@@ -66,9 +66,9 @@ struct StoreMigrator: ~Copyable {
         self = try running(handler, of: stage, in: .didMigrate, run, &history)
       }
     }
-    session.changes.history = history
-    session.changes.author = author
-    session.changes.operation = "migration"
+    session.state.history = history
+    session.state.author = author
+    session.state.operation = "migration"
     try HistoryWriter.finish(in: &session)
     return self
   }
@@ -83,7 +83,7 @@ struct StoreMigrator: ~Copyable {
     let first = stride.steps[0]
     if stride.mapping == nil { tally.deletedCount += try deleteObjects(removedBy: first, run) }
     tally.movedCount += try ObjectMover.own(&session) { (mover) throws(StoreError) in try mover.move(by: first, run) }
-    session.changes.forget()
+    session.state.forget()
     var previous = source
     var standing = first.old.codes.indexIDs
     var chains: [UInt16: [RecordMigration]] = [:]
@@ -121,7 +121,7 @@ struct StoreMigrator: ~Copyable {
     // Their sources may be removed, or have other values, with equal expressions.
     let isOther = !oneSided.isEmpty || tally != before || !session.schema.derivations.isSame(as: source.derivations)
     let isRebuilt = try rebuildDerived(sourcesHaveChanged: isOther)
-    session.changes.forget()
+    session.state.forget()
     try requireUnique(made, withDerived: isRebuilt, run)
     return self
   }
@@ -157,7 +157,7 @@ struct StoreMigrator: ~Copyable {
     _ run: MigrationRun, _ history: inout HistoryRecorder?
   ) throws(StoreError) -> StoreMigrator {
     try run.begin(phase)
-    session.changes.history = history
+    session.state.history = history
     history = nil
     var manager = StagedMigrationManager(WriteTransaction(session), stage, run)
     do { try handler(&manager) } catch { throw stage.failure(error, in: phase) }
@@ -169,8 +169,8 @@ struct StoreMigrator: ~Copyable {
     if let failure = session.changes.failure { throw stage.failure(failure, in: phase) }
     let issues = try ObjectValidation.issues(in: session)
     guard issues.isEmpty else { throw stage.invalid(issues, in: phase) }
-    history = session.changes.history
-    session.changes.forget()
+    history = session.state.history
+    session.state.forget()
     return StoreMigrator(session)
   }
 
@@ -251,7 +251,7 @@ struct StoreMigrator: ~Copyable {
         count += batch.count
         if !isRetired {
           _ = try ObjectDeletion.deleteAll(ObjectSet(batch.map(\.id)), in: &session)
-          session.changes.forget()
+          session.state.forget()
         }
         try run.advance(by: batch.count)
       }
@@ -351,14 +351,14 @@ extension CompiledEntity {
   }
 }
 
-extension PendingChanges {
+extension TransactionState {
   /// Discards the transaction's recorded changes, except for the allocated serials: a migration's changes of objects
   /// are neither validated nor recorded in the history.
   mutating func forget() {
-    var fresh = PendingChanges()
-    fresh.nextSerials = nextSerials
-    fresh.nextBlobSerial = nextBlobSerial
-    fresh.isEmpty = false
+    var fresh = TransactionState()
+    fresh.changes.nextSerials = changes.nextSerials
+    fresh.changes.nextBlobSerial = changes.nextBlobSerial
+    fresh.changes.isEmpty = false
     self = fresh
   }
 }

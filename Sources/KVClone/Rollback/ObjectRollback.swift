@@ -43,7 +43,7 @@ struct ObjectRollback: ~Copyable, SessionOwner {
       try recreate(id, past)
       _ = recreated.insert(id)
     }
-    session.changes.noteRecreated(recreated)
+    session.state.history?.noteRecreated(recreated)
     for id in sets.past where !recreated.contains(id) { try restoreAttributes(of: id, past) }
     for id in sets.past { try restoreLinks(of: id, past) }
     try recorder.flush()
@@ -99,7 +99,7 @@ struct ObjectRollback: ~Copyable, SessionOwner {
     guard let value = try past.storage.get(session.schema.tables.provenance, key.bytes) else { return }
     let bytes = value.withUnsafeBytes { Array($0) }
     try session.storage.put(session.schema.tables.provenance, key.bytes, bytes.span.bytes)
-    session.changes.hasProvenance = true
+    session.state.hasProvenance = true
   }
 
   /// Sets the attributes that differ, except derived ones.

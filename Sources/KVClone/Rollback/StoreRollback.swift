@@ -53,7 +53,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
       }
       next = list.place.following
     }
-    session.changes.noteRecreated(run.recreated)
+    session.state.history?.noteRecreated(run.recreated)
     try noteRestoredLists(&run)
     session.changes.isEmpty = false
     session.changes.inserted = run.recreated
@@ -111,7 +111,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
         let isThere = try session.exists(owner)
         if isThere, !run.recreated.contains(owner) {
           _ = run.updated.insert(owner)
-          session.changes.history?.noteUpdate(owner, property: code)
+          session.state.history?.noteUpdate(owner, property: code)
         }
         next = owners.first(from: ObjectID(rawValue: owner.rawValue + 1))
       }
@@ -177,7 +177,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
       if wasThere, !run.recreated.contains(id) {
         // It exists under its old id because an earlier rollback restored it.
         let entity = try session.load(id)
-        if session.changes.history != nil { try HistoryWriter.noteDeletion(id, entity, in: &session) }
+        if session.state.history != nil { try HistoryWriter.noteDeletion(id, entity, in: &session) }
       }
       for blob in oldBlobs { try session.releaseBlob(blob) }
       for key in oldKeys { try session.storage.delete(session.schema.tables.indexes, key.span.bytes) }
@@ -224,7 +224,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
       }
       if isSame { continue }
       isChanged = true
-      session.changes.history?.noteUpdate(id, property: code)
+      session.state.history?.noteUpdate(id, property: code)
     }
     return isChanged
   }

@@ -61,13 +61,10 @@ extension Session {
     if let old { try releaseBlob(old) }
   }
 
-  /// Records a change of a property for the commit and the history.
-  mutating func noteUpdate(_ id: ObjectID, property: UInt16, validates: Bool) {
-    if validates {
-      changes.noteUpdate(id, property: property)
-    } else {
-      changes.noteUnvalidatedUpdate(id, property: property)
-    }
+  /// Records a change of a property of an object that existed before, for the commit and the history.
+  mutating func noteUpdate(_ id: ObjectID, property: UInt16, validates: Bool = true) {
+    if validates { changes.noteUpdate(id) } else { changes.isEmpty = false }
+    state.history?.noteUpdate(id, property: property)
   }
 
   /// Returns the name of the object with the record in `scratch`.

@@ -74,14 +74,14 @@ extension ObjectReading where Self: ~Copyable {
 extension WriteTransaction {
   /// The author that the history records for this transaction. The default is ``StoreOptions/author``.
   public var author: String {
-    get { session.changes.author }
-    set { session.changes.author = newValue }
+    get { session.state.author }
+    set { session.state.author = newValue }
   }
 
   /// The name of the operation that the history records for this transaction. The default is an empty string.
   public var operation: String {
-    get { session.changes.operation }
-    set { session.changes.operation = newValue }
+    get { session.state.operation }
+    set { session.state.operation = newValue }
   }
 }
 

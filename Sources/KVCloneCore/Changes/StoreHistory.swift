@@ -23,7 +23,7 @@ package struct StoreHistory {
         let name = MetadataKey.bytes(MetadataKey.history)
         try session.storage.delete(table, name.span.bytes)
       }
-      session.changes.history = nil
+      session.state.history = nil
       return 0
     }
     if !tracks { _ = try delete(through: .max) }

@@ -12,7 +12,7 @@ package enum DerivedRefresh {
   package static func refreshAll(in session: inout Session) throws(StoreError) {
     if session.changes.derived.isEmpty { return }
     // One commit uses one value of `now()`.
-    let now = session.changes.now ?? Date()
+    let now = session.state.now ?? Date()
     for derivation in session.schema.derivations.all {
       for hop in stride(from: derivation.hops.count, to: 0, by: -1) { try goBack(derivation, from: hop, in: &session) }
       guard let noted = session.changes.derived.take(derivation, hop: 0) else { continue }

@@ -18,18 +18,18 @@ package enum HistoryWriter {
 
   /// Starts to record changes, if the store keeps a history.
   package static func begin(author: String, in session: inout Session) throws(StoreError) {
-    session.changes.author = author
-    if try start(in: session) != nil { session.changes.history = HistoryRecorder() }
+    session.state.author = author
+    if try start(in: session) != nil { session.state.history = HistoryRecorder() }
   }
 
   /// Records the deletion of the object with the record in `scratch`.
   package static func noteDeletion(_ id: ObjectID, _ entity: CompiledEntity, in session: inout Session)
     throws(StoreError)
   {
-    guard var history = session.changes.history else { return }
+    guard var history = session.state.history else { return }
     // A second reference to the deletions would force a copy.
-    session.changes.history = nil
-    defer { session.changes.history = history }
+    session.state.history = nil
+    defer { session.state.history = history }
     let tombstone = history.isBorn(id) ? [] : try tombstone(id, entity, in: session)
     history.noteDeletion(.init(id: id, entityCode: entity.code, tombstone: tombstone))
     guard history.deletions.count == FormatLimits.changePartCapacity || history.tombstoneBytes > Self.tombstoneLimit
@@ -40,8 +40,8 @@ package enum HistoryWriter {
 
   /// Writes the transaction's changes, before its commit.
   package static func finish(in session: inout Session) throws(StoreError) {
-    guard var history = session.changes.history else { return }
-    session.changes.history = nil
+    guard var history = session.state.history else { return }
+    session.state.history = nil
     var inserted: (entries: Int, objects: UInt64) = (0, 0)
     history.forEachInserted { entry in
       inserted.entries += 1
@@ -56,8 +56,8 @@ package enum HistoryWriter {
       + Self.partCount(updatedCount)
     let header = ChangeHeader(
       partCount: partCount, time: Date().timeIntervalSinceReferenceDate, insertedCount: inserted.objects,
-      updatedCount: UInt64(updatedCount), deletedCount: deletedCount, author: session.changes.author,
-      operation: session.changes.operation)
+      updatedCount: UInt64(updatedCount), deletedCount: deletedCount, author: session.state.author,
+      operation: session.state.operation)
     try write(header, isFirst: number == 0, in: &session)
     if !history.deletions.isEmpty {
       number += 1

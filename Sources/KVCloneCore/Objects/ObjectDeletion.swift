@@ -104,7 +104,7 @@ package enum ObjectDeletion {
     _ id: ObjectID, _ doomed: ObjectSet, _ validatesAll: Bool, in session: inout Session
   ) throws(StoreError) {
     let entity = try session.load(id)
-    if session.changes.history != nil { try HistoryWriter.noteDeletion(id, entity, in: &session) }
+    if session.state.history != nil { try HistoryWriter.noteDeletion(id, entity, in: &session) }
     try IndexEntries.remove(id, entity, in: &session)
     var blobs: [BlobReference] = []
     for attribute in entity.attributes {

@@ -22,7 +22,7 @@ package enum ObjectValidation {
   package static func validateChanges(
     in session: borrowing Session, _ body: ([ValidationIssue]) -> Bool
   ) throws(StoreError) {
-    if session.changes.keepsBrokenObjects { return }
+    if session.state.keepsBrokenObjects { return }
     for set in [session.changes.inserted, session.changes.updated] {
       try validate(set, in: session) { _, issues in body(issues) }
     }

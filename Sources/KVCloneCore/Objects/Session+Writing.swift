@@ -38,7 +38,7 @@ extension Session {
     try append(id, entity)
     changes.isEmpty = false
     changes.noteInsert(id)
-    changes.history?.noteInserts(from: id, count: 1)
+    state.history?.noteInserts(from: id, count: 1)
     try IndexEntries.note(id, entity, in: &self)
     DerivedChanges.noteInsert(id, entity, in: &self)
     for (relationship, targets) in links { try attachBack(id, relationship, targets) }
@@ -93,10 +93,10 @@ extension Session {
 
   /// Returns whether any object of the store has provenance: one lookup per transaction that deletes.
   package mutating func hasProvenance() throws(StoreError) -> Bool {
-    if let known = changes.hasProvenance { return known }
+    if let known = state.hasProvenance { return known }
     let first: [UInt8] = [0]
     let isThere = try storage.seek(schema.tables.provenance, first.span.bytes, .atOrAfter) != nil
-    changes.hasProvenance = isThere
+    state.hasProvenance = isThere
     return isThere
   }
 

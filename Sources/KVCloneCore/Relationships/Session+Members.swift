@@ -161,7 +161,7 @@ extension Session {
       scratch.setHead(field, ListHead(count: head.count + 1, isChunked: true))
     }
     try store(id, entity)
-    changes.noteUpdate(id, property: code)
+    noteUpdate(id, property: code)
     try DerivedChanges.linkChanged(id, entity, relationship, gained: target, in: &self)
     return true
   }
@@ -239,7 +239,7 @@ extension Session {
     if scratch.view.head(relationship.field).isChunked { try storage.deleteList(list) }
     try writeList(list, relationship.isOrdered ? ids : ids.sorted(), relationship, relationship.field)
     try store(id, entity)
-    changes.noteUpdate(id, property: relationship.code)
+    noteUpdate(id, property: relationship.code)
     try DerivedChanges.linkChanged(id, entity, relationship, in: &self)
   }
 

@@ -5,8 +5,8 @@ import KVCloneRecords
 struct Savepoint {
   private let storage: StorageSavepoint
   private let (journal, sets): (SerialJournal, SerialJournal.Savepoint)
-  /// The changes before the savepoint, without their sets, which the journal restores.
-  private let changes: PendingChanges
+  /// The state before the savepoint, without the sets of objects, which the journal restores.
+  private var state: TransactionState
   private let restoreInserts: (() -> Void)?
   private let replaced: [ObjectID: ObjectID]?
 
@@ -14,13 +14,12 @@ struct Savepoint {
   init(_ session: inout Session) throws(StoreError) {
     storage = try session.storage.beginSavepoint(directory: session.context.scratchDirectory)
     (journal, sets) = session.changes.beginSavepoint()
-    restoreInserts = session.changes.history?.insertsRestorer()
-    replaced = session.changes.replaced?.all
+    session.state.history?.journal = journal
+    restoreInserts = session.state.history?.insertsRestorer()
+    replaced = session.state.replaced?.all
+    state = session.state
     // Serials are never reused, and a second reference to them would force a copy.
-    let serials = session.changes.nextSerials
-    session.changes.nextSerials = [:]
-    changes = session.changes
-    session.changes.nextSerials = serials
+    state.changes.nextSerials = [:]
   }
 
   /// Undoes all changes since the savepoint, and ends it.
@@ -39,12 +38,12 @@ struct Savepoint {
       throw cause
     }
     let (serials, blobSerial) = (session.changes.nextSerials, session.changes.nextBlobSerial)
-    session.changes = changes
+    session.state = state
     session.changes.nextSerials = serials
     session.changes.nextBlobSerial = blobSerial
     journal.rollBack(to: sets)
     restoreInserts?()
-    if let replaced { session.changes.replaced?.restore(replaced) }
+    if let replaced { session.state.replaced?.restore(replaced) }
     session.forgetTransientState()
   }
 

@@ -47,7 +47,7 @@ extension WriteTransaction {
       try ObjectValidation.checkCommit(reasons, in: &session)
       return nil
     }
-    let issues = session.changes.refusals + (try ObjectValidation.issues(in: session))
+    let issues = session.state.refusals + (try ObjectValidation.issues(in: session))
     guard issues.isEmpty else { throw ValidationError(issues: issues) }
     try HistoryWriter.finish(in: &session)
     try session.writeCounters()
@@ -60,7 +60,7 @@ extension ObjectValidation {
   /// Checks, for a dry run, all that a commit checks, in the same order, and collects every reason instead of throwing
   /// the first.
   fileprivate static func checkCommit(_ reasons: PlanReasons, in session: inout Session) throws {
-    reasons.note(session.changes.refusals)
+    reasons.note(session.state.refusals)
     try validateChanges(in: session) { issues in
       reasons.note(issues)
       return true

@@ -35,14 +35,14 @@ extension WriteTransaction {
     try DerivedRefresh.refreshAll(in: &session)
     try resolveConflictsToSave()
     guard let lifecycle = session.lifecycle, lifecycle.validatesSaves else { return }
-    var issues = session.changes.refusals
+    var issues = session.state.refusals
     try forEachSaved { (transaction, id, entity, isNew) in
       for hooks in lifecycle.hooks(entity) where issues.count < 1000 {
         guard let validate = isNew ? hooks.validateForInsert : hooks.validateForUpdate else { continue }
         do { try validate(transaction, id) } catch { issues.append(entity.refusal(error, id)) }
       }
     }
-    session.changes.refusals = issues
+    session.state.refusals = issues
   }
 
   /// Calls `willSave` for these objects, and then for those that hooks changed, until nothing changes anymore.
@@ -91,7 +91,7 @@ extension WriteTransaction {
     if let failure = session.changes.failure { throw failure }
     try settle()
     let doomed = try ObjectDeletion.doomed(by: ids, sparing: kept, in: session)
-    var issues = session.changes.refusals
+    var issues = session.state.refusals
     var next = doomed.first(from: ObjectID(rawValue: 0))
     while let id = next, issues.count < 1000 {
       let entity = try session.entity(of: id)
@@ -100,7 +100,7 @@ extension WriteTransaction {
       }
       next = doomed.first(from: ObjectID(rawValue: id.rawValue + 1))
     }
-    session.changes.refusals = issues
+    session.state.refusals = issues
   }
 
   /// Returns the objects with `didSave` hooks, by entity.

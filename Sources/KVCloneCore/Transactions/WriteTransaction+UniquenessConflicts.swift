@@ -7,8 +7,8 @@ extension WriteTransaction {
   /// The resolution of conflicts over uniqueness constraints in this transaction. The default is ``MergePolicy/error``,
   /// unless `ObjectStore.write` sets another one.
   public var mergePolicy: MergePolicy {
-    get { session.changes.mergePolicy }
-    set { session.changes.mergePolicy = newValue }
+    get { session.state.mergePolicy }
+    set { session.state.mergePolicy = newValue }
   }
 
   /// Resolves conflicts over uniqueness constraints by ``mergePolicy`` now instead of at the commit, like Core Data's
@@ -22,7 +22,7 @@ extension WriteTransaction {
   public mutating func resolveConstraintConflicts() throws(StoreError) -> [ObjectID: ObjectID] {
     var resolved = ResolvedConflicts(notesReplaced: true)
     try resolving { (transaction) throws(StoreError) in _ = try transaction.resolveConflicts(&resolved) }
-    session.changes.replaced?.note(resolved.replaced)
+    session.state.replaced?.note(resolved.replaced)
     return resolved.replaced.mapValues { resolved.replaced.last(from: $0) }
   }
 
@@ -67,14 +67,14 @@ extension WriteTransaction {
   @discardableResult
   mutating func resolveConflictsToSave(notesReplaced: Bool = false) throws -> [ObjectID: ObjectID] {
     guard mergePolicy != .error else { return [:] }
-    var resolved = ResolvedConflicts(notesReplaced: notesReplaced || session.changes.replaced != nil)
+    var resolved = ResolvedConflicts(notesReplaced: notesReplaced || session.state.replaced != nil)
     for _ in 0..<Self.saveRoundLimit {
       session.changes.recent = ObjectSet()
       let isChanged = try resolveConflicts(&resolved)
       let changed = session.changes.recent ?? ObjectSet()
       session.changes.recent = nil
       if !isChanged {
-        session.changes.replaced?.note(resolved.replaced)
+        session.state.replaced?.note(resolved.replaced)
         return resolved.replaced
       }
       try callWillSave([changed])

@@ -32,7 +32,7 @@ struct BrokenObjectKeeper: ~Copyable, SessionOwner {
       return failure == nil
     }
     if let failure { throw failure }
-    session.changes.keepsBrokenObjects = true
+    session.state.keepsBrokenObjects = true
   }
 
   /// Removes a value from each object with the same values under a uniqueness constraint as one with a lesser key.

@@ -145,7 +145,7 @@ extension LoadSession {
     }
     if found.isEmpty {
       // Hooks may change objects before the commit.
-      if transaction.session.lifecycle == nil { transaction.session.changes.keepsBrokenObjects = true }
+      if transaction.session.lifecycle == nil { transaction.session.state.keepsBrokenObjects = true }
       return
     }
     var named = Set(reasons.flatMap { [$0.key, $0.value.other(of: $0.key)] })

@@ -22,7 +22,7 @@ extension CloneOrigin {
       // worked out of what is not derived; so the rest may wait, and is not computed once for every clone of a
       // transaction.
       if transaction.session.schema.hasDerivedConstraints, !transaction.session.changes.derived.isEmpty {
-        transaction.session.changes.now = transaction.session.changes.now ?? Date()
+        transaction.session.state.now = transaction.session.state.now ?? Date()
         try DerivedRefresh.refreshAll(in: &transaction.session)
       }
       try check(transaction.session)

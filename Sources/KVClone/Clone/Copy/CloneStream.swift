@@ -72,7 +72,7 @@ struct CloneStream: ~Copyable {
       }
     }
     // A clone that follows its parent's `now()` uses the time of the commit.
-    if context.futures.tellTheTime, session.changes.now == nil { session.changes.now = context.now }
+    if context.futures.tellTheTime, session.state.now == nil { session.state.now = context.now }
     return tally
   }
 

@@ -176,7 +176,7 @@ extension CloneContext {
     }
     if isTouched {
       futures.tellTheTime = true
-      return .date(session.changes.now ?? now)
+      return .date(session.state.now ?? now)
     }
     guard let own = schema.derivations.entity(entity.code)?.attribute(of: derivation) else { return nil }
     return try session.storedValue(own, object.id, view)

@@ -51,7 +51,7 @@ struct ClonePlaces {
       guard session.takeSerials(rootCode: code, from: range.first, count: range.count) else {
         throw StoreError(.busy, "another transaction allocated ids while the clone was planned; retry the clone")
       }
-      session.changes.history?.noteInserts(from: ObjectID(rootCode: code, serial: range.first), count: range.count)
+      session.state.history?.noteInserts(from: ObjectID(rootCode: code, serial: range.first), count: range.count)
     }
   }
 }

@@ -48,7 +48,7 @@ enum ProvenanceTable {
     } else {
       try session.storage.put(session.schema.tables.provenance, key.bytes, value.span.bytes)
     }
-    session.changes.hasProvenance = true
+    session.state.hasProvenance = true
   }
 
   /// Writes the entries of all clones of an operation.

@@ -17,7 +17,7 @@ public struct Session: ~Copyable {
   /// Blobs of the record in `scratch`, in attributes that its entity no longer has: they are released when it is
   /// stored.
   package var orphanedBlobs = OrphanedBlobs()
-  private let pending = Box(PendingChanges())
+  private let stateBox = Box(TransactionState())
   /// The commit number: of the last commit in a read transaction, of the coming one in a write transaction.
   package let commit: UInt64
   /// The last commit fully visible to this snapshot; nil outside snapshot reads.
@@ -61,10 +61,16 @@ public struct Session: ~Copyable {
   /// Commits the storage transaction without completing pending changes.
   package consuming func commitStorage() throws(StoreError) { try storage.commit() }
 
-  /// The changes of this transaction so far; empty and unused in a read transaction.
+  /// The state of this transaction that is not in its storage.
+  package var state: TransactionState {
+    @inline(__always) unsafeAddress { UnsafePointer(stateBox.place) }
+    @inline(__always) unsafeMutableAddress { stateBox.place }
+  }
+
+  /// The changed objects, a part of `state`.
   package var changes: PendingChanges {
-    @inline(__always) unsafeAddress { UnsafePointer(pending.place) }
-    @inline(__always) unsafeMutableAddress { pending.place }
+    @inline(__always) unsafeAddress { UnsafePointer(stateBox.place).pointer(to: \.changes).unsafelyUnwrapped }
+    @inline(__always) unsafeMutableAddress { stateBox.place.pointer(to: \.changes).unsafelyUnwrapped }
   }
 
   /// Whether requests may use fetch indexes: those of the transaction's state are the schema's.

@@ -51,8 +51,8 @@ extension StoreLimits {
     guard session.limits != nil else { return }
     let objectCount = try objectCount(in: session)
     let usedPages = try usedPageCount(in: session) ?? 0
-    session.changes.limitUse.firstObjectCount = objectCount
-    session.changes.limitUse.firstUsedPages = usedPages
+    session.state.limitUse.firstObjectCount = objectCount
+    session.state.limitUse.firstUsedPages = usedPages
   }
 
   /// Returns the number of pages of all B+trees, if the engine has pages.
@@ -64,13 +64,13 @@ extension StoreLimits {
   /// Throws if the objects to insert exceed the limit. Earlier deletions of the same transaction free space for them.
   static func takeObjectRoom(_ count: UInt64, in session: inout Session) throws(StoreError) {
     guard let limits = session.limits, let limit = limits.objectCount else { return }
-    if session.changes.limitUse.objectRoom < count {
-      session.changes.limitUse.objectRoom = max(0, limit - (try objectCount(in: session)))
+    if session.state.limitUse.objectRoom < count {
+      session.state.limitUse.objectRoom = max(0, limit - (try objectCount(in: session)))
     }
-    guard session.changes.limitUse.objectRoom >= count else {
+    guard session.state.limitUse.objectRoom >= count else {
       throw StoreError(.limitExceeded, limits.tooManyObjects(try objectCount(in: session) + Int(clamping: count)))
     }
-    session.changes.limitUse.objectRoom -= Int(count)
+    session.state.limitUse.objectRoom -= Int(count)
   }
 
   /// Returns the error that prevents a clone of this many objects; nil if the limits allow it.
@@ -96,7 +96,7 @@ extension StoreLimits {
   static func check(in session: borrowing Session) throws(StoreError) {
     guard let limits = session.limits else { return }
     let objectCount = try objectCount(in: session)
-    if let limit = limits.objectCount, objectCount > limit, objectCount > session.changes.limitUse.firstObjectCount {
+    if let limit = limits.objectCount, objectCount > limit, objectCount > session.state.limitUse.firstObjectCount {
       throw StoreError(.limitExceeded, limits.tooManyObjects(objectCount))
     }
     guard let limit = limits.fileBytes, let growth = try session.storage.space()?.growth() else { return }
@@ -106,8 +106,8 @@ extension StoreLimits {
     guard growth.pageCount > growth.firstPageCount, byteCount > limit else { return }
     // Fewer objects on as many pages also free space, which later deletions make available.
     let usedPages = try usedPageCount(in: session) ?? 0
-    if usedPages < session.changes.limitUse.firstUsedPages { return }
-    if objectCount < session.changes.limitUse.firstObjectCount, usedPages == session.changes.limitUse.firstUsedPages {
+    if usedPages < session.state.limitUse.firstUsedPages { return }
+    if objectCount < session.state.limitUse.firstObjectCount, usedPages == session.state.limitUse.firstUsedPages {
       return
     }
     session.storage.space()?.refuseGrowth()

@@ -112,7 +112,7 @@ struct CloneRulesProvenanceTests {
   func r33_checked() throws {
     let clone = try fixture.clone([root], Self.recording).root
     try fixture.store.write { tx in
-      tx.session.changes.hasProvenance = false
+      tx.session.state.hasProvenance = false
       try tx.delete([clone])
     }
     let damages = try fixture.store.check().issues
