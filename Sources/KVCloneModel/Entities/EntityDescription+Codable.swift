@@ -1,183 +1,115 @@
 extension EntityDescription: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case name
-    case managedObjectClassName = "className"
-    case superentityName = "parent"
-    case isAbstract = "abstract"
-    case attributes
-    case relationships
-    case fetchedProperties
-    case uniquenessConstraints
-    case indexes
-    case userInfo
-    case renamingIdentifier
-    case versionHashModifier
-    case codeGenerationType
-    case coreSpotlightDisplayNameExpression = "spotlightDisplayName"
-  }
+  private static let codedProperties: [CodedProperty<Self>] = [
+    CodedProperty(required: "name", \.name),
+    CodedProperty("className", \.managedObjectClassName),
+    CodedProperty("parent", \.superentityName),
+    CodedProperty("abstract", \.isAbstract, default: false),
+    CodedProperty("attributes", \.attributes, default: []),
+    CodedProperty("relationships", \.relationships, default: []),
+    CodedProperty("fetchedProperties", \.fetchedProperties, default: []),
+    CodedProperty("uniquenessConstraints", \.uniquenessConstraints, default: []),
+    CodedProperty("indexes", \.indexes, default: []),
+    CodedProperty("userInfo", \.userInfo, default: [:]),
+    CodedProperty("renamingIdentifier", \.renamingIdentifier),
+    CodedProperty("versionHashModifier", \.versionHashModifier),
+    CodedProperty("codeGenerationType", \.codeGenerationType),
+    CodedProperty("spotlightDisplayName", \.coreSpotlightDisplayNameExpression),
+  ]
 
   /// Decodes the output of ``encode(to:)``.
   public init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(name: try container.decode(String.self, forKey: .name))
-    managedObjectClassName = try container.decodeIfPresent(forKey: .managedObjectClassName)
-    superentityName = try container.decodeIfPresent(forKey: .superentityName)
-    isAbstract = try container.decode(or: false, forKey: .isAbstract)
-    attributes = try container.decode(or: [], forKey: .attributes)
-    relationships = try container.decode(or: [], forKey: .relationships)
-    fetchedProperties = try container.decode(or: [], forKey: .fetchedProperties)
-    uniquenessConstraints = try container.decode(or: [], forKey: .uniquenessConstraints)
-    indexes = try container.decode(or: [], forKey: .indexes)
-    userInfo = try container.decode(or: [:], forKey: .userInfo)
-    renamingIdentifier = try container.decodeIfPresent(forKey: .renamingIdentifier)
-    versionHashModifier = try container.decodeIfPresent(forKey: .versionHashModifier)
-    codeGenerationType = try container.decodeIfPresent(forKey: .codeGenerationType)
-    coreSpotlightDisplayNameExpression = try container.decodeIfPresent(forKey: .coreSpotlightDisplayNameExpression)
+    self.init(name: "")
+    try Self.codedProperties.decode(into: &self, from: decoder)
   }
 
   /// Encodes all properties that differ from their default values.
   public func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(name, forKey: .name)
-    try container.encodeIfPresent(managedObjectClassName, forKey: .managedObjectClassName)
-    try container.encodeIfPresent(superentityName, forKey: .superentityName)
-    try container.encode(isAbstract, unless: false, forKey: .isAbstract)
-    try container.encode(attributes, unless: [], forKey: .attributes)
-    try container.encode(relationships, unless: [], forKey: .relationships)
-    try container.encode(fetchedProperties, unless: [], forKey: .fetchedProperties)
-    try container.encode(uniquenessConstraints, unless: [], forKey: .uniquenessConstraints)
-    try container.encode(indexes, unless: [], forKey: .indexes)
-    try container.encode(userInfo, unless: [:], forKey: .userInfo)
-    try container.encodeIfPresent(renamingIdentifier, forKey: .renamingIdentifier)
-    try container.encodeIfPresent(versionHashModifier, forKey: .versionHashModifier)
-    try container.encodeIfPresent(codeGenerationType, forKey: .codeGenerationType)
-    try container.encodeIfPresent(coreSpotlightDisplayNameExpression, forKey: .coreSpotlightDisplayNameExpression)
+    try Self.codedProperties.encode(self, to: encoder)
   }
 }
 
 extension CompositeAttributeDescription: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case name
-    case elements
-    case userInfo
-  }
+  private static let codedProperties: [CodedProperty<Self>] = [
+    CodedProperty(required: "name", \.name),
+    CodedProperty("elements", \.elements, default: []),
+    CodedProperty("userInfo", \.userInfo, default: [:]),
+  ]
 
   /// Decodes the output of ``encode(to:)``.
   public init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(try container.decode(String.self, forKey: .name), elements: [])
-    elements = try container.decode(or: [], forKey: .elements)
-    userInfo = try container.decode(or: [:], forKey: .userInfo)
+    self.init("", elements: [])
+    try Self.codedProperties.decode(into: &self, from: decoder)
   }
 
   /// Encodes all properties that differ from their default values.
   public func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(name, forKey: .name)
-    try container.encode(elements, unless: [], forKey: .elements)
-    try container.encode(userInfo, unless: [:], forKey: .userInfo)
+    try Self.codedProperties.encode(self, to: encoder)
   }
 }
 
 extension FetchRequestTemplate: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case name
-    case entityName = "entity"
-    case predicateString = "predicate"
-    case fetchLimit = "limit"
-    case fetchBatchSize = "batchSize"
-    case resultType
-    case includesSubentities
-    case includesPropertyValues
-    case includesPendingChanges
-    case returnsObjectsAsFaults
-    case returnsDistinctResults
-  }
+  private static let codedProperties: [CodedProperty<Self>] = [
+    CodedProperty(required: "name", \.name),
+    CodedProperty(required: "entity", \.entityName),
+    CodedProperty("predicate", \.predicateString),
+    CodedProperty("limit", \.fetchLimit, default: 0),
+    CodedProperty("batchSize", \.fetchBatchSize, default: 0),
+    CodedProperty("resultType", \.resultType, default: 0),
+    CodedProperty("includesSubentities", \.includesSubentities, default: true),
+    CodedProperty("includesPropertyValues", \.includesPropertyValues, default: true),
+    CodedProperty("includesPendingChanges", \.includesPendingChanges, default: true),
+    CodedProperty("returnsObjectsAsFaults", \.returnsObjectsAsFaults, default: true),
+    CodedProperty("returnsDistinctResults", \.returnsDistinctResults, default: false),
+  ]
 
   /// Decodes the output of ``encode(to:)``.
   public init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(
-      try container.decode(String.self, forKey: .name), entity: try container.decode(String.self, forKey: .entityName))
-    predicateString = try container.decodeIfPresent(forKey: .predicateString)
-    fetchLimit = try container.decode(or: 0, forKey: .fetchLimit)
-    fetchBatchSize = try container.decode(or: 0, forKey: .fetchBatchSize)
-    resultType = try container.decode(or: 0, forKey: .resultType)
-    includesSubentities = try container.decode(or: true, forKey: .includesSubentities)
-    includesPropertyValues = try container.decode(or: true, forKey: .includesPropertyValues)
-    includesPendingChanges = try container.decode(or: true, forKey: .includesPendingChanges)
-    returnsObjectsAsFaults = try container.decode(or: true, forKey: .returnsObjectsAsFaults)
-    returnsDistinctResults = try container.decode(or: false, forKey: .returnsDistinctResults)
+    self.init("", entity: "")
+    try Self.codedProperties.decode(into: &self, from: decoder)
   }
 
   /// Encodes all properties that differ from their default values.
   public func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(name, forKey: .name)
-    try container.encode(entityName, forKey: .entityName)
-    try container.encodeIfPresent(predicateString, forKey: .predicateString)
-    try container.encode(fetchLimit, unless: 0, forKey: .fetchLimit)
-    try container.encode(fetchBatchSize, unless: 0, forKey: .fetchBatchSize)
-    try container.encode(resultType, unless: 0, forKey: .resultType)
-    try container.encode(includesSubentities, unless: true, forKey: .includesSubentities)
-    try container.encode(includesPropertyValues, unless: true, forKey: .includesPropertyValues)
-    try container.encode(includesPendingChanges, unless: true, forKey: .includesPendingChanges)
-    try container.encode(returnsObjectsAsFaults, unless: true, forKey: .returnsObjectsAsFaults)
-    try container.encode(returnsDistinctResults, unless: false, forKey: .returnsDistinctResults)
+    try Self.codedProperties.encode(self, to: encoder)
   }
 }
 
 extension FetchIndexDescription: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case name
-    case elements
-    case partialPredicate = "where"
-    case origin
-  }
+  private static let codedProperties: [CodedProperty<Self>] = [
+    CodedProperty(required: "name", \.name),
+    CodedProperty("elements", \.elements, default: []),
+    CodedProperty("where", \.partialPredicate),
+    CodedProperty("origin", \.origin, default: .fetchIndex),
+  ]
 
   /// Decodes the output of ``encode(to:)``.
   public init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(try container.decode(String.self, forKey: .name), [])
-    elements = try container.decode(or: [], forKey: .elements)
-    partialPredicate = try container.decodeIfPresent(forKey: .partialPredicate)
-    origin = try container.decode(or: .fetchIndex, forKey: .origin)
+    self.init("", [])
+    try Self.codedProperties.decode(into: &self, from: decoder)
   }
 
   /// Encodes all properties that differ from their default values.
   public func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(name, forKey: .name)
-    try container.encode(elements, unless: [], forKey: .elements)
-    try container.encodeIfPresent(partialPredicate, forKey: .partialPredicate)
-    try container.encode(origin, unless: .fetchIndex, forKey: .origin)
+    try Self.codedProperties.encode(self, to: encoder)
   }
 }
 
 extension FetchIndexDescription.Element: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case propertyName = "property"
-    case expression
-    case kind
-    case isAscending = "ascending"
-  }
+  private static let codedProperties: [CodedProperty<Self>] = [
+    CodedProperty("property", \.propertyName),
+    CodedProperty("expression", \.expression),
+    CodedProperty("kind", \.kind, default: .binary),
+    CodedProperty("ascending", \.isAscending, default: true),
+  ]
 
   /// Decodes the output of ``encode(to:)``.
   public init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init("")
-    propertyName = try container.decodeIfPresent(forKey: .propertyName)
-    expression = try container.decodeIfPresent(forKey: .expression)
-    kind = try container.decode(or: .binary, forKey: .kind)
-    isAscending = try container.decode(or: true, forKey: .isAscending)
+    try Self.codedProperties.decode(into: &self, from: decoder)
   }
 
   /// Encodes all properties that differ from their default values.
   public func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encodeIfPresent(propertyName, forKey: .propertyName)
-    try container.encodeIfPresent(expression, forKey: .expression)
-    try container.encode(kind, unless: .binary, forKey: .kind)
-    try container.encode(isAscending, unless: true, forKey: .isAscending)
+    try Self.codedProperties.encode(self, to: encoder)
   }
 }

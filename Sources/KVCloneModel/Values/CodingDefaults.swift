@@ -12,8 +12,4 @@ extension KeyedDecodingContainer {
   func decode<Value: Decodable>(_ type: Value.Type = Value.self, or standard: Value, forKey key: Key) throws -> Value {
     try decodeIfPresent(Value.self, forKey: key) ?? standard
   }
-
-  func decodeIfPresent<Value: Decodable>(forKey key: Key) throws -> Value? {
-    try decodeIfPresent(Value.self, forKey: key)
-  }
 }
