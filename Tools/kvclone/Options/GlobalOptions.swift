@@ -42,6 +42,15 @@ struct GlobalOptions: ParsableArguments {
     return try ObjectStore.open(at: try storePath(), options: options)
   }
 
+  /// Writes a result: the members of an object with --json, else a text, which --quiet omits.
+  func report(_ members: (inout JSONWriter) throws -> Void, text: (Output) throws -> Void) throws {
+    let output = Output()
+    if json { return try output.json(members) }
+    if quiet { return }
+    try text(output)
+    try output.flush()
+  }
+
   /// Writes an informational message to stderr, unless --quiet is set.
   func note(_ text: String) {
     if !quiet, !json { StandardError.write(Text.folded(text, to: Terminal.width(ofDescriptor: 2)) + "\n") }

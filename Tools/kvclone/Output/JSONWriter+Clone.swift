@@ -1,9 +1,8 @@
 import KVClone
 
 extension JSONWriter {
-  /// The document of a completed clone.
+  /// Writes the members of the document of a completed clone.
   mutating func cloneResult(_ result: CloneResult, roots: [String], touched: [String], deleted: [String] = []) {
-    beginObject()
     member("root", roots.first)
     member("roots", roots)
     cloneFacts(
@@ -16,7 +15,6 @@ extension JSONWriter {
       member("repeated", true)
       member("deleted", deleted)
     }
-    endObject()
   }
 
   mutating func cloneFacts(

@@ -13,17 +13,12 @@ extension Output {
 extension JSONWriter {
   /// Writes the members `errors` and `errorCount` of a plan.
   mutating func reasons(_ errors: [some KVCloneError], count: Int) {
-    key("errors")
-    beginArray()
-    for error in errors {
-      beginObject()
-      member("kind", error.kindName)
-      nullable("object", error.object)
-      nullable("property", error.property)
-      member("message", error.message)
-      endObject()
+    list("errors", errors) { json, error in
+      json.member("kind", error.kindName)
+      json.nullable("object", error.object)
+      json.nullable("property", error.property)
+      json.member("message", error.message)
     }
-    endArray()
     member("errorCount", count)
   }
 }

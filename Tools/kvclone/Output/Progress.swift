@@ -73,17 +73,16 @@ final class ProgressBar: Sendable {
   }
 
   private func writeStatus(_ done: UInt64, _ phase: String?, _ total: UInt64?, _ elapsed: Double) {
-    var json = JSONWriter()
-    json.beginObject()
-    json.member("message_type", "status")
-    json.member("command", title)
-    if let phase { json.member("phase", phase) }
-    json.member("done", done)
-    if let total { json.member("total", total) }
-    json.member("unit", unit)
-    json.member("seconds", elapsed)
-    json.endObject()
-    StandardError.offer(json.text + "\n")
+    let json = JSONWriter.object { json in
+      json.member("message_type", "status")
+      json.member("command", title)
+      json.member("phase", phase)
+      json.member("done", done)
+      if let total { json.member("total", total) }
+      json.member("unit", unit)
+      json.member("seconds", elapsed)
+    }
+    StandardError.offer(json + "\n")
   }
 
   func finish() {

@@ -3,9 +3,8 @@ import KVClone
 import KVCloneOperations
 
 extension JSONWriter {
-  /// The document of `stat`; without the deep part, only what is cheap.
+  /// Writes the members of the document of `stat`; without the deep part, only what is cheap.
   mutating func statistics(_ statistics: StoreStatistics, deep: DeepStatistics?) {
-    beginObject()
     member("store", statistics.uuid.uuidString)
     member("commit", statistics.commit)
     member("fileBytes", statistics.fileBytes)
@@ -35,11 +34,9 @@ extension JSONWriter {
       json.member("bytes", table.pageCount * statistics.pageSize)
     }
     member("readers", statistics.readerCount)
-    key("oldestReader")
-    if let reader = statistics.oldestReader { self.reader(reader) } else { null() }
+    nullable("oldestReader", statistics.oldestReader) { $0.reader($1) }
     writer(statistics.writer)
     if let deep { self.deep(deep) }
-    endObject()
   }
 
   private mutating func deep(_ deep: DeepStatistics) {
@@ -69,8 +66,7 @@ extension JSONWriter {
       json.member("shared", value.sharedCount)
       json.member("savedBytes", value.savedBytes)
       json.list("sizes", value.histogram) { json, size in
-        json.key("upTo")
-        if let upTo = size.upTo { json.integer(upTo) } else { json.null() }
+        json.nullable("upTo", size.upTo)
         json.member("values", size.count)
       }
     }
@@ -106,33 +102,27 @@ extension JSONWriter {
 
   /// The member `writer`: the holder of the write lock, or null.
   mutating func writer(_ writer: WriteLockHolder?) {
-    key("writer")
-    guard let writer else { return null() }
-    beginObject()
-    member("pid", Int(writer.processID))
-    member("process", writer.processName)
-    member("label", writer.label)
-    member("since", writer.since.formatted(.iso8601))
-    member("seconds", writer.age.inSeconds)
-    member("self", writer.isThisProcess)
-    endObject()
+    nullable("writer", writer) { json, writer in
+      json.member("pid", Int(writer.processID))
+      json.member("process", writer.processName)
+      json.member("label", writer.label)
+      json.member("since", writer.since.formatted(.iso8601))
+      json.member("seconds", writer.age.inSeconds)
+      json.member("self", writer.isThisProcess)
+    }
   }
 
-  /// One reader, in the format of `readers`.
+  /// Writes the members of one reader, in the format of `readers`.
   mutating func reader(_ reader: ActiveReader) {
-    beginObject()
     member("pid", Int(reader.processID))
-    key("thread")
-    if let thread = reader.thread { integer(UInt64(thread)) } else { null() }
+    nullable("thread", reader.thread)
     member("owner", reader.owner)
     member("self", reader.isThisProcess)
     member("kind", reader.kind.rawValue)
     key("age")
     if let age = reader.age { double(age.inSeconds) } else { null() }
     member("lag", reader.lag)
-    key("retainedBytes")
-    if let bytes = reader.retainedBytes { integer(bytes) } else { null() }
+    nullable("retainedBytes", reader.retainedBytes)
     member("stale", reader.isStale)
-    endObject()
   }
 }

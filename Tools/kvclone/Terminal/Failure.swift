@@ -104,21 +104,20 @@ struct Failure: Error {
   func exit(isJSON: Bool) -> Never {
     let text = message.split(whereSeparator: \.isNewline).joined(separator: " ")
     if isJSON {
-      var json = JSONWriter()
-      json.beginObject()
-      json.member("message_type", "exit_error")
-      json.member("code", code)
-      json.member("kind", kind)
-      json.member("entity", entity)
-      json.member("object", object)
-      json.member("property", property)
-      if let line { json.member("line", line) }
-      if let mappingSkeleton { json.member("mappingSkeleton", mappingSkeleton) }
-      if !choices.isEmpty { json.member("choices", choices) }
-      json.member("message", text)
-      writeDetails?(&json)
-      json.endObject()
-      StandardError.write(json.text + "\n")
+      let json = JSONWriter.object { json in
+        json.member("message_type", "exit_error")
+        json.member("code", code)
+        json.member("kind", kind)
+        json.member("entity", entity)
+        json.member("object", object)
+        json.member("property", property)
+        if let line { json.member("line", line) }
+        json.member("mappingSkeleton", mappingSkeleton)
+        if !choices.isEmpty { json.member("choices", choices) }
+        json.member("message", text)
+        writeDetails?(&json)
+      }
+      StandardError.write(json + "\n")
     } else {
       StandardError.write("kvclone: \(text)\n" + choices.map { "  \($0)\n" }.joined())
     }

@@ -48,15 +48,13 @@ enum Interruption {
   }
 
   private static func json(_ message: String, _ code: Int32, _ skips: LoadSkips?) -> String {
-    var json = JSONWriter()
-    json.beginObject()
-    json.member("message_type", "exit_error")
-    json.member("code", code)
-    json.member("kind", "interrupted")
-    json.member("message", message)
-    skips?.write(to: &json)
-    json.endObject()
-    return json.text
+    JSONWriter.object { json in
+      json.member("message_type", "exit_error")
+      json.member("code", code)
+      json.member("kind", "interrupted")
+      json.member("message", message)
+      skips?.write(to: &json)
+    }
   }
 
   /// Records the commits of a load, so that an interrupt can report what is in the store.
@@ -81,6 +79,17 @@ enum Interruption {
     } catch {
       guard let code = cancellation.withLock({ $0?.code }) else { throw error }
       throw Failure("interrupted", "interrupted; no partial changes remain", code: code)
+    }
+  }
+
+  /// Runs an operation of the library that shows its progress in a bar, and that an interrupt cancels.
+  static func cancelling<R>(
+    _ bar: ProgressBar, _ body: (@escaping @Sendable (OperationProgress) -> Void, Cancellation) throws -> R
+  ) throws -> R {
+    let cancellation = Cancellation()
+    return try cancelling(cancellation.cancel) {
+      defer { bar.finish() }
+      return try body(bar.update(_:), cancellation)
     }
   }
 

@@ -1,6 +1,15 @@
 import KVClone
 
 extension JSONWriter {
+  /// Returns the text of an object.
+  static func object(_ body: (inout JSONWriter) throws -> Void) rethrows -> String {
+    var json = JSONWriter()
+    json.beginObject()
+    try body(&json)
+    json.endObject()
+    return json.text
+  }
+
   /// Writes a member that is an array of objects.
   mutating func list<Element>(_ name: String, _ elements: [Element], _ body: (inout JSONWriter, Element) -> Void) {
     key(name)
@@ -13,19 +22,26 @@ extension JSONWriter {
     endArray()
   }
 
+  /// Writes a member that is an object, or null.
+  mutating func nullable<Value>(_ name: String, _ value: Value?, _ body: (inout JSONWriter, Value) -> Void) {
+    key(name)
+    guard let value else { return null() }
+    beginObject()
+    body(&self, value)
+    endObject()
+  }
+
   /// Writes the common members of findings about a store's file: location and message.
   mutating func finding(_ kind: String, object: String?, property: String?, page: Int?, message: String) {
     member("kind", kind)
     nullable("object", object)
     nullable("property", property)
-    key("page")
-    if let page { integer(page) } else { null() }
+    nullable("page", page)
     member("message", message)
   }
 
-  /// Writes an object, a value or a link that was skipped.
+  /// Writes the members of an object, a value or a link that was skipped.
   mutating func skipped(_ error: some KVCloneError, isWholeObject: Bool, line: Int? = nil) {
-    beginObject()
     if let line { member("line", line) }
     member("kind", error.kindName)
     nullable("entity", error.entity)
@@ -33,12 +49,17 @@ extension JSONWriter {
     nullable("property", error.property)
     member("wholeObject", isWholeObject)
     member("message", error.message)
-    endObject()
   }
 
   /// Writes a member that is always present, null without a text.
   mutating func nullable(_ name: String, _ value: String?) {
     key(name)
     if let value { string(value) } else { null() }
+  }
+
+  /// Writes a member that is always present, null without a number.
+  mutating func nullable(_ name: String, _ value: (some BinaryInteger)?) {
+    key(name)
+    if let value { integer(value) } else { null() }
   }
 }

@@ -21,11 +21,8 @@ extension LoadSkips {
   func write(to json: inout JSONWriter) {
     json.member("skippedLines", lineCount)
     json.member("skippedLinks", linkCount)
-    json.key("skipped")
-    json.beginArray()
-    for skipped in skipped {
+    json.list("skipped", skipped) { json, skipped in
       json.skipped(skipped.error, isWholeObject: skipped.isWholeObject, line: skipped.error.line ?? 0)
     }
-    json.endArray()
   }
 }

@@ -39,12 +39,10 @@ final class Output {
     return bytes
   }
 
-  /// Writes one JSON document and a line feed.
+  /// Writes a JSON document, which is an object, and a line feed.
   func json(_ body: (inout JSONWriter) throws -> Void) throws {
-    var writer = JSONWriter()
-    try body(&writer)
-    writer.newLine()
-    try write(writer.text)
+    try write(JSONWriter.object(body))
+    try line()
     try flush()
   }
 }

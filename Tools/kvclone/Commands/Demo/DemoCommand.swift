@@ -47,16 +47,16 @@ struct DemoCommand: ToolCommand {
     let output = Output()
     if global.json {
       try output.json { json in
-        json.beginObject()
         json.member("path", path)
         json.member("source", names.source)
         json.key("clone")
+        json.beginObject()
         json.cloneResult(result, roots: [names.clone], touched: names.touched)
+        json.endObject()
         json.member("fileBytesBefore", facts.before?.fileBytes ?? 0)
         json.member("fileBytesAfter", facts.after?.fileBytes ?? 0)
         json.member("insertSeconds", facts.insertSeconds)
         json.member("planSeconds", facts.planSeconds)
-        json.endObject()
       }
       return
     }

@@ -83,17 +83,11 @@ extension ModelCommand {
     }
 
     private func report(_ files: [GeneratedFile], _ written: [String]) throws {
-      let output = Output()
-      if global.json {
-        try output.json { json in
-          json.beginObject()
-          json.member("files", files.map(\.name))
-          json.member("written", written.count)
-          json.endObject()
-        }
-      } else if !global.quiet {
+      try global.report { json in
+        json.member("files", files.map(\.name))
+        json.member("written", written.count)
+      } text: { output in
         for name in written { try output.line(name) }
-        try output.flush()
       }
     }
   }

@@ -60,23 +60,18 @@ struct MigrateCommand: ToolCommand {
     }
     let options = MigrationOptions(
       versions: versions, mappings: mappings, takesSnapshot: !makesNoSnapshot, requiresAllMappings: true)
-    let cancellation = Cancellation()
     let bar = ProgressBar(plan ? "migration plan" : "migrate", unit: "objects", total: nil, global)
     if plan {
-      let plan = try Interruption.cancelling(cancellation.cancel) {
-        defer { bar.finish() }
-        return try ObjectStore.planMigration(
-          at: path, to: loaded.model, migration: options,
-          progress: { bar.update($0) }, cancellation: cancellation)
+      let plan = try Interruption.cancelling(bar) { progress, cancellation in
+        try ObjectStore.planMigration(
+          at: path, to: loaded.model, migration: options, progress: progress, cancellation: cancellation)
       }
       return try tell(plan)
     }
     do {
-      let report = try Interruption.cancelling(cancellation.cancel) {
-        defer { bar.finish() }
-        return try ObjectStore.migrate(
-          at: path, to: loaded.model, migration: options,
-          progress: { bar.update($0) }, cancellation: cancellation)
+      let report = try Interruption.cancelling(bar) { progress, cancellation in
+        try ObjectStore.migrate(
+          at: path, to: loaded.model, migration: options, progress: progress, cancellation: cancellation)
       }
       try tell(report)
     } catch let error as StoreError {
@@ -140,24 +135,16 @@ struct MigrateCommand: ToolCommand {
 
   private func tell(_ report: MigrationReport) throws {
     for warning in report.warnings { global.note("kvclone: warning: \(warning)") }
-    let output = Output()
-    if global.json {
-      try output.json { json in
-        json.beginObject()
-        json.key("versions")
-        json.beginArray()
-        for version in report.versions { json.string(version) }
-        json.endArray()
-        json.nullable("snapshot", report.snapshot)
-        json.member("rewritten", report.rewrittenCount)
-        json.member("moved", report.movedCount)
-        json.member("created", report.createdCount)
-        json.member("deleted", report.deletedCount)
-        json.member("bytes", report.byteCount)
-        json.member("seconds", report.duration.inSeconds)
-        json.endObject()
-      }
-    } else if !global.quiet {
+    try global.report { json in
+      json.member("versions", report.versions)
+      json.nullable("snapshot", report.snapshot)
+      json.member("rewritten", report.rewrittenCount)
+      json.member("moved", report.movedCount)
+      json.member("created", report.createdCount)
+      json.member("deleted", report.deletedCount)
+      json.member("bytes", report.byteCount)
+      json.member("seconds", report.duration.inSeconds)
+    } text: { output in
       let counts = [
         (report.rewrittenCount, "rewritten"), (report.movedCount, "moved"),
         (report.createdCount, "created by the mapping"), (report.deletedCount, "deleted"),
@@ -166,7 +153,6 @@ struct MigrateCommand: ToolCommand {
         "migrated \(report.versions.joined(separator: " → ")): "
           + (counts.isEmpty ? "no object changed" : counts.joined(separator: ", ")))
       if let snapshot = report.snapshot { try output.paragraph("state before the migration: snapshot \(snapshot)") }
-      try output.flush()
     }
   }
 }
@@ -222,63 +208,38 @@ extension MigrationPlan.Step {
 extension JSONWriter {
   private mutating func notes(of step: MigrationPlan.Step) {
     warnings(step.warnings)
-    key("removals")
-    beginArray()
-    for removal in step.removals {
-      beginObject()
-      member("entity", removal.entity)
-      member("objects", removal.objectCount)
-      key("links")
-      beginArray()
-      for link in removal.links { string(link) }
-      endArray()
-      endObject()
+    list("removals", step.removals) { json, removal in
+      json.member("entity", removal.entity)
+      json.member("objects", removal.objectCount)
+      json.member("links", removal.links)
     }
-    endArray()
     guard let chain = step.chain else { return }
     key("chain")
     beginObject()
-    key("versions")
-    beginArray()
-    for version in chain.versions { string(version) }
-    endArray()
-    key("losses")
-    beginArray()
-    for loss in chain.losses {
-      beginObject()
-      member("version", loss.version)
-      member("entity", loss.entity)
-      nullable("property", loss.property)
-      endObject()
+    member("versions", chain.versions)
+    list("losses", chain.losses) { json, loss in
+      json.member("version", loss.version)
+      json.member("entity", loss.entity)
+      json.nullable("property", loss.property)
     }
-    endArray()
     endObject()
   }
 
   fileprivate mutating func plan(_ plan: MigrationPlan) {
-    beginObject()
     member("possible", plan.isPossible)
-    key("steps")
-    beginArray()
-    for step in plan.steps {
-      beginObject()
-      member("from", step.from)
-      member("to", step.to)
-      member("kind", step.kind.rawValue)
-      member("rewritten", step.rewrittenCount)
-      member("joined", step.joinedCount)
-      member("moved", step.movedCount)
-      member("deleted", step.deletedCount)
-      member("bytes", step.byteCount)
-      nullable("mappingSkeleton", step.mappingSkeleton)
-      key("changes")
-      beginArray()
-      for item in step.changes { change(item) }
-      endArray()
-      notes(of: step)
-      endObject()
+    list("steps", plan.steps) { json, step in
+      json.member("from", step.from)
+      json.member("to", step.to)
+      json.member("kind", step.kind.rawValue)
+      json.member("rewritten", step.rewrittenCount)
+      json.member("joined", step.joinedCount)
+      json.member("moved", step.movedCount)
+      json.member("deleted", step.deletedCount)
+      json.member("bytes", step.byteCount)
+      json.nullable("mappingSkeleton", step.mappingSkeleton)
+      json.list("changes", step.changes) { $0.change($1) }
+      json.notes(of: step)
     }
-    endArray()
     member("bytes", plan.byteCount)
     member("seconds", plan.estimatedDuration.inSeconds)
     if let report = plan.report {
@@ -288,6 +249,5 @@ extension JSONWriter {
       member("deleted", report.deletedCount)
     }
     reasons(plan.errors, count: plan.errorCount)
-    endObject()
   }
 }

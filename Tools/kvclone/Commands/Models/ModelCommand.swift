@@ -121,22 +121,15 @@ struct ModelCommand: ParsableCommand {
     }
 
     func write(to json: inout JSONWriter) {
-      json.beginObject()
       json.member("ok", errors.isEmpty)
-      json.key("errors")
-      json.beginArray()
-      for error in errors {
-        json.beginObject()
+      json.list("errors", errors) { json, error in
         json.member("kind", error.kind.rawValue)
         json.nullable("file", error.path)
         json.nullable("entity", error.entity)
         json.nullable("property", error.property)
         json.member("message", error.description)
-        json.endObject()
       }
-      json.endArray()
       json.warnings(warnings)
-      json.endObject()
     }
   }
 }

@@ -35,14 +35,9 @@ struct ModelDiffCommand: ToolCommand {
     let output = Output()
     if global.json {
       try output.json { json in
-        json.beginObject()
         json.member("isInferable", difference.refusals.isEmpty)
-        json.key("changes")
-        json.beginArray()
-        for change in difference.changes { json.change(change) }
-        json.endArray()
+        json.list("changes", difference.changes) { $0.change($1) }
         json.warnings(difference.warnings)
-        json.endObject()
       }
     } else {
       for change in difference.changes {
@@ -94,22 +89,17 @@ extension ModelDifference.Change {
 extension JSONWriter {
   /// Writes warnings as the member `warnings`.
   mutating func warnings(_ warnings: [ModelWarning]) {
-    key("warnings")
-    beginArray()
-    for warning in warnings {
-      beginObject()
-      member("kind", warning.kind.rawValue)
-      nullable("file", warning.file)
-      nullable("entity", warning.entity)
-      nullable("property", warning.property)
-      member("message", warning.message)
-      endObject()
+    list("warnings", warnings) { json, warning in
+      json.member("kind", warning.kind.rawValue)
+      json.nullable("file", warning.file)
+      json.nullable("entity", warning.entity)
+      json.nullable("property", warning.property)
+      json.member("message", warning.message)
     }
-    endArray()
   }
 
+  /// Writes the members of a change.
   mutating func change(_ change: ModelDifference.Change) {
-    beginObject()
     member("kind", change.kind.rawValue)
     member("entity", change.entity)
     nullable("property", change.property)
@@ -119,6 +109,5 @@ extension JSONWriter {
     nullable("new", change.new)
     member("work", change.work.name)
     nullable("reason", change.work.reason)
-    endObject()
   }
 }

@@ -131,11 +131,9 @@ struct BlobCommand: ParsableCommand {
 
   private static func report(_ id: String, _ attribute: String, _ size: UInt64) throws {
     try Output().json { json in
-      json.beginObject()
       json.member("id", id)
       json.member("attribute", attribute)
       json.member("size", size)
-      json.endObject()
     }
   }
 }

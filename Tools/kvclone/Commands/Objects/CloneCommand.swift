@@ -305,7 +305,6 @@ struct CloneCommand: ToolCommand {
     let output = Output()
     if global.json {
       return try output.json { json in
-        json.beginObject()
         json.cloneFacts(
           objects: plan.objectCount, counts: plan.counts, affectedObjectCount: plan.affectedObjectCount,
           touched: touched,
@@ -315,7 +314,6 @@ struct CloneCommand: ToolCommand {
         if plan.isRepeated { json.member("repeated", true) }
         json.member("lockSeconds", plan.estimatedLockDuration.inSeconds)
         json.rulesAndErrors(of: plan)
-        json.endObject()
       }
     }
     if plan.isRepeated {

@@ -18,16 +18,10 @@ struct DeleteCommand: ToolCommand {
       let objects = try transaction.objectIDs(named: ids)
       return try transaction.delete(objects)
     }
-    let output = Output()
-    if global.json {
-      try output.json { json in
-        json.beginObject()
-        json.member("deleted", result.deletedCount)
-        json.endObject()
-      }
-    } else if !global.quiet {
+    try global.report { json in
+      json.member("deleted", result.deletedCount)
+    } text: { output in
       try output.line("deleted \(Text.count(result.deletedCount, "object"))")
-      try output.flush()
     }
   }
 }

@@ -101,32 +101,20 @@ struct HistoryCommand: ToolCommand {
       case .date(let date): try store.purgeHistory(before: date)
       case .token(let token): try store.purgeHistory(before: token)
       }
-    let output = Output()
-    if global.json {
-      try output.json { json in
-        json.beginObject()
-        json.member("purged", count)
-        json.endObject()
-      }
-    } else if !global.quiet {
+    try global.report { json in
+      json.member("purged", count)
+    } text: { output in
       try output.line("purged \(Text.count(count, "transaction"))")
-      try output.flush()
     }
   }
 
   private func reportState(_ store: ObjectStore) throws {
     let token = try store.currentToken()
-    let output = Output()
-    if global.json {
-      try output.json { json in
-        json.beginObject()
-        json.member("tracksHistory", turnsOn)
-        json.member("token", token.description)
-        json.endObject()
-      }
-    } else if !global.quiet {
+    try global.report { json in
+      json.member("tracksHistory", turnsOn)
+      json.member("token", token.description)
+    } text: { output in
       try output.line(turnsOn ? "history is on, after \(token)" : "history is off")
-      try output.flush()
     }
   }
 }

@@ -37,9 +37,7 @@ struct InsertCommand: ToolCommand {
     let output = Output()
     if global.json {
       try output.json { json in
-        json.beginObject()
         json.member("id", name)
-        json.endObject()
       }
     } else {
       try output.line(name)

@@ -91,21 +91,16 @@ struct LoadCommand: ToolCommand {
 
   private func report(_ result: LoadResult, _ seconds: Double) throws {
     if !global.json { StandardError.write(LoadSkips(result).list) }
-    let output = Output()
-    if global.json {
-      try output.json { json in
-        json.beginObject()
-        json.member("objects", result.objectCount)
-        json.member("counts", result.counts)
-        json.key("ids")
-        json.beginObject()
-        for (label, name) in result.ids.sorted(by: { $0.key < $1.key }) { json.member(label, name) }
-        json.endObject()
-        if skipsBroken { LoadSkips(result).write(to: &json) }
-        json.member("seconds", seconds)
-        json.endObject()
-      }
-    } else if !global.quiet {
+    try global.report { json in
+      json.member("objects", result.objectCount)
+      json.member("counts", result.counts)
+      json.key("ids")
+      json.beginObject()
+      for (label, name) in result.ids.sorted(by: { $0.key < $1.key }) { json.member(label, name) }
+      json.endObject()
+      if skipsBroken { LoadSkips(result).write(to: &json) }
+      json.member("seconds", seconds)
+    } text: { output in
       try output.line("loaded \(Text.count(result.objectCount, "object")) in \(Text.seconds(seconds))")
       if result.skippedLineCount + result.skippedLinkCount > 0 {
         let links = Text.count(result.skippedLinkCount, "link")
@@ -115,7 +110,6 @@ struct LoadCommand: ToolCommand {
       for (entity, count) in result.counts.sorted(by: { $0.key < $1.key }) {
         try output.line("  \(Text.padded(entity, width))  \(count)")
       }
-      try output.flush()
     }
   }
 

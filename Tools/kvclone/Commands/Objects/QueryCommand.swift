@@ -184,12 +184,7 @@ struct QueryCommand: ToolCommand {
   private func explain(_ steps: [String], _ output: Output) throws {
     if global.json {
       return try output.json { json in
-        json.beginObject()
-        json.key("steps")
-        json.beginArray()
-        for step in steps { json.string(step) }
-        json.endArray()
-        json.endObject()
+        json.member("steps", steps)
       }
     }
     for step in steps { try output.line(step) }
@@ -198,9 +193,7 @@ struct QueryCommand: ToolCommand {
   private func report(_ count: Int, _ output: Output) throws {
     guard global.json else { return try output.line("\(count)") }
     try output.json { json in
-      json.beginObject()
       json.member("count", count)
-      json.endObject()
     }
   }
 }

@@ -44,9 +44,7 @@ extension GlobalOptions {
   func reportChanged(_ name: String) throws {
     guard json else { return detail("changed \(name)") }
     try Output().json { writer in
-      writer.beginObject()
       writer.member("id", name)
-      writer.endObject()
     }
   }
 }

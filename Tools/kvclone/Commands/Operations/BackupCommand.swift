@@ -68,39 +68,21 @@ struct BackupCommand: ToolCommand {
   func run() throws {
     let store = try global.openStore(isReadOnly: !reflink)
     defer { store.close() }
-    let cancellation = Cancellation()
-    let bar = BackupBar("backup", global)
+    let bar = ProgressBar("backup", unit: "bytes", total: nil, global)
     if reflink {
-      let result = try Interruption.cancelling(cancellation.cancel) {
-        defer { bar.finish() }
-        return try store.reflinkCopy(to: destination, progress: bar.update, cancellation: cancellation)
+      let result = try Interruption.cancelling(bar) { progress, cancellation in
+        try store.reflinkCopy(to: destination, progress: progress, cancellation: cancellation)
       }
       return try BackupReport(destination, result).write(global)
     }
     var options = BackupOptions(since: since)
     if let verify { options.verification = verify.verification }
-    let result = try Interruption.cancelling(cancellation.cancel) {
-      defer { bar.finish() }
-      return try store.backup(to: destination, options: options, progress: bar.update, cancellation: cancellation)
+    let result = try Interruption.cancelling(bar) { progress, cancellation in
+      try store.backup(to: destination, options: options, progress: progress, cancellation: cancellation)
     }
     let verb = since.map { "backed up the changes since \($0) to" } ?? "backed up to"
     try BackupReport(verb, destination, result).write(global)
   }
-}
-
-/// Shows the progress of a backup.
-struct BackupBar: Sendable {
-  private let bar: ProgressBar
-
-  init(_ title: String, _ global: GlobalOptions) {
-    bar = ProgressBar(title, unit: "bytes", total: nil, global)
-  }
-
-  @Sendable func update(_ progress: OperationProgress) {
-    bar.update(progress)
-  }
-
-  func finish() { bar.finish() }
 }
 
 /// The result as text and JSON.
@@ -158,51 +140,45 @@ struct BackupReport {
   }
 
   func write(_ global: GlobalOptions) throws {
-    let output = Output()
-    if global.json {
-      return try output.json { json in
-        json.beginObject()
-        json.member("path", path)
-        json.member("bytes", byteCount)
-        if let bytesBefore { json.member("bytesBefore", bytesBefore) }
-        if let savedPercent { json.member("savedPercent", (savedPercent * 10).rounded() / 10) }
-        if let pageCount { json.member("pages", pageCount) }
-        json.member("commit", commit)
-        if let since { json.member("since", since) }
-        if let entryCount { json.member("entries", entryCount) }
-        if renewedCount + keptCount > 0 {
-          json.member("renewedRecords", renewedCount)
-          json.member("keptRecords", keptCount)
-        }
-        json.member("reflink", isReflink)
-        if let copyReason { json.member("copyReason", copyReason.rawValue) }
-        json.member("seconds", duration.inSeconds)
-        if let lockDuration { json.member("lockSeconds", lockDuration.inSeconds) }
-        json.endObject()
+    try global.report { json in
+      json.member("path", path)
+      json.member("bytes", byteCount)
+      if let bytesBefore { json.member("bytesBefore", bytesBefore) }
+      if let savedPercent { json.member("savedPercent", (savedPercent * 10).rounded() / 10) }
+      if let pageCount { json.member("pages", pageCount) }
+      json.member("commit", commit)
+      if let since { json.member("since", since) }
+      if let entryCount { json.member("entries", entryCount) }
+      if renewedCount + keptCount > 0 {
+        json.member("renewedRecords", renewedCount)
+        json.member("keptRecords", keptCount)
+      }
+      json.member("reflink", isReflink)
+      if let copyReason { json.member("copyReason", copyReason.rawValue) }
+      json.member("seconds", duration.inSeconds)
+      if let lockDuration { json.member("lockSeconds", lockDuration.inSeconds) }
+    } text: { output in
+      if copyReason == .fileSystem {
+        global.note("kvclone: the file system cannot share blocks with the destination; the store was copied")
+      }
+      if let bytesBefore, let savedPercent {
+        let change = savedPercent < 0 ? "larger" : "smaller"
+        try output.paragraph(
+          "compacted \(Text.bytes(bytesBefore)) → \(Text.bytes(byteCount)), "
+            + "\(String(format: "%.1f", savedPercent.magnitude)) % \(change), in \(Text.seconds(duration.inSeconds))")
+        try output.paragraph("the copy: \(path), commit \(commit)")
+      } else {
+        try output.paragraph(
+          "\(verb) \(path): commit \(commit), \(Text.bytes(byteCount)) in \(Text.seconds(duration.inSeconds))")
+      }
+      if renewedCount > 0 {
+        try output.line("\(Text.count(Int(renewedCount), "record")) rewritten in the layout of the current model")
+      }
+      if keptCount > 0 {
+        try output.paragraph(
+          "\(Text.count(Int(keptCount), "record")) left in an earlier layout, for snapshots of an earlier model version"
+        )
       }
     }
-    if copyReason == .fileSystem {
-      global.note("kvclone: the file system cannot share blocks with the destination; the store was copied")
-    }
-    if global.quiet { return }
-    if let bytesBefore, let savedPercent {
-      let change = savedPercent < 0 ? "larger" : "smaller"
-      try output.paragraph(
-        "compacted \(Text.bytes(bytesBefore)) → \(Text.bytes(byteCount)), "
-          + "\(String(format: "%.1f", savedPercent.magnitude)) % \(change), in \(Text.seconds(duration.inSeconds))")
-      try output.paragraph("the copy: \(path), commit \(commit)")
-    } else {
-      try output.paragraph(
-        "\(verb) \(path): commit \(commit), \(Text.bytes(byteCount)) in \(Text.seconds(duration.inSeconds))")
-    }
-    if renewedCount > 0 {
-      try output.line("\(Text.count(Int(renewedCount), "record")) rewritten in the layout of the current model")
-    }
-    if keptCount > 0 {
-      try output.paragraph(
-        "\(Text.count(Int(keptCount), "record")) left in an earlier layout, for snapshots of an earlier model version"
-      )
-    }
-    try output.flush()
   }
 }

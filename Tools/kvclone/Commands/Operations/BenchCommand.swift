@@ -142,18 +142,13 @@ struct BenchCommand: ToolCommand {
   }
 
   private func write(_ rows: [BenchRow], _ settings: BenchSettings, _ fileBytes: UInt64, _ json: inout JSONWriter) {
-    json.beginObject()
     json.member("objects", settings.objects)
     json.member("images", settings.images)
     json.member("imageBytes", settings.imageBytes)
     json.member("seed", settings.seed)
     json.member("rounds", settings.rounds)
     json.member("fileBytes", fileBytes)
-    json.key("steps")
-    json.beginArray()
-    for row in rows { row.write(to: &json) }
-    json.endArray()
-    json.endObject()
+    json.list("steps", rows) { json, row in row.write(to: &json) }
   }
 }
 
@@ -198,7 +193,6 @@ struct BenchRow {
   }
 
   func write(to json: inout JSONWriter) {
-    json.beginObject()
     json.member("name", step.rawValue)
     json.member("unit", step.unit)
     json.member("count", count)
@@ -206,6 +200,5 @@ struct BenchRow {
     json.member("medianSeconds", median)
     json.member("maxSeconds", maximum)
     json.member("rate", rate)
-    json.endObject()
   }
 }

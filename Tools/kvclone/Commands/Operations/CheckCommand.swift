@@ -43,13 +43,11 @@ struct CheckCommand: ToolCommand {
   }
 
   private func write(_ report: CheckReport, _ json: inout JSONWriter) {
-    json.beginObject()
     json.member("ok", report.issues.isEmpty)
     json.member("objects", report.objectCount)
     json.member("pages", report.pageCount)
     json.damages(report.issues)
     json.member("truncated", report.isTruncated)
-    json.endObject()
   }
 
   /// Formats an issue as text.

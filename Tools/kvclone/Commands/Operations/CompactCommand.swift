@@ -29,13 +29,11 @@ struct CompactCommand: ToolCommand {
   func run() throws {
     let store = try global.openStore(isReadOnly: true)
     defer { store.close() }
-    let cancellation = Cancellation()
-    let bar = BackupBar("compact", global)
+    let bar = ProgressBar("compact", unit: "bytes", total: nil, global)
     let before = try store.info().fileBytes
-    let result = try Interruption.cancelling(cancellation.cancel) {
-      defer { bar.finish() }
-      return try store.backup(
-        to: output, options: BackupOptions(finishesMigration: true), progress: bar.update, cancellation: cancellation)
+    let result = try Interruption.cancelling(bar) { progress, cancellation in
+      try store.backup(
+        to: output, options: BackupOptions(finishesMigration: true), progress: progress, cancellation: cancellation)
     }
     try BackupReport(compacted: output, from: before, result).write(global)
   }

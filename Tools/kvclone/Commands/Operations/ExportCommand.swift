@@ -40,41 +40,32 @@ struct ExportCommand: ToolCommand {
     let store = try global.openStore(isReadOnly: true)
     defer { store.close() }
     let past = try snapshot.map { try store.snapshot(named: $0) }
-    let cancellation = Cancellation()
     let bar = ProgressBar("export", unit: "objects", total: nil, global)
-    let report: @Sendable (OperationProgress) -> Void = { bar.update($0) }
-    let result = try Interruption.cancelling(cancellation.cancel) {
-      defer { bar.finish() }
-      return try past?.export(to: destination, progress: report, cancellation: cancellation)
-        ?? store.export(to: destination, progress: report, cancellation: cancellation)
+    let result = try Interruption.cancelling(bar) { progress, cancellation in
+      try past?.export(to: destination, progress: progress, cancellation: cancellation)
+        ?? store.export(to: destination, progress: progress, cancellation: cancellation)
     }
     try write(result)
   }
 
   private func write(_ result: ExportResult) throws {
-    let output = Output()
-    if global.json {
-      return try output.json { json in
-        json.beginObject()
-        json.member("path", destination)
-        json.member("model", result.modelBundle)
-        json.member("modelVersion", result.modelVersion)
-        json.member("modelHash", result.modelHash)
-        json.member("objects", result.objectCount)
-        json.member("counts", result.counts)
-        json.member("blobs", result.blobCount)
-        json.member("blobBytes", result.blobByteCount)
-        json.member("bytes", result.byteCount)
-        if let snapshot { json.member("snapshot", snapshot) }
-        json.member("seconds", result.duration.inSeconds)
-        json.endObject()
-      }
+    try global.report { json in
+      json.member("path", destination)
+      json.member("model", result.modelBundle)
+      json.member("modelVersion", result.modelVersion)
+      json.member("modelHash", result.modelHash)
+      json.member("objects", result.objectCount)
+      json.member("counts", result.counts)
+      json.member("blobs", result.blobCount)
+      json.member("blobBytes", result.blobByteCount)
+      json.member("bytes", result.byteCount)
+      if let snapshot { json.member("snapshot", snapshot) }
+      json.member("seconds", result.duration.inSeconds)
+    } text: { output in
+      let blobs = result.blobCount == 0 ? "" : ", \(Text.count(result.blobCount, "blob"))"
+      try output.line(
+        "exported to \(destination): \(Text.count(result.objectCount, "object"))\(blobs), "
+          + "\(Text.bytes(result.byteCount)) in \(Text.seconds(result.duration.inSeconds))")
     }
-    if global.quiet { return }
-    let blobs = result.blobCount == 0 ? "" : ", \(Text.count(result.blobCount, "blob"))"
-    try output.line(
-      "exported to \(destination): \(Text.count(result.objectCount, "object"))\(blobs), "
-        + "\(Text.bytes(result.byteCount)) in \(Text.seconds(result.duration.inSeconds))")
-    try output.flush()
   }
 }

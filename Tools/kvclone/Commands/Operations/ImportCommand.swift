@@ -72,17 +72,14 @@ struct ImportCommand: ToolCommand {
     }
     options.skipsBroken = skipsBroken || isPlan
     let settings = options
-    let cancellation = Cancellation()
     let bar = ProgressBar(isPlan ? "import plan" : "import", unit: "objects", total: nil, global)
-    let show: @Sendable (OperationProgress) -> Void = { bar.update($0) }
-    let report = try Interruption.cancelling(cancellation.cancel) {
-      defer { bar.finish() }
+    let report = try Interruption.cancelling(bar) { progress, cancellation in
       guard let path, !isPlan else {
         return try ObjectStore.planCoreDataImport(
-          from: database, to: path, options: settings, progress: show, cancellation: cancellation)
+          from: database, to: path, options: settings, progress: progress, cancellation: cancellation)
       }
       return try ObjectStore.importCoreData(
-        from: database, to: path, options: settings, progress: show, cancellation: cancellation)
+        from: database, to: path, options: settings, progress: progress, cancellation: cancellation)
     }
     let output = Output()
     if global.json {
@@ -159,7 +156,6 @@ struct ImportCommand: ToolCommand {
   }
 
   private func write(_ report: CoreDataImportReport, _ path: String?, _ json: inout JSONWriter) {
-    json.beginObject()
     json.member("source", database)
     json.nullable("store", isPlan ? nil : path)
     json.member("committed", !isPlan)
@@ -176,31 +172,19 @@ struct ImportCommand: ToolCommand {
     json.member("externalAttributes", report.externalAttributes)
     json.member("fileBytes", report.byteCount)
     json.member("skippedCount", report.skippedCount)
-    json.key("skipped")
-    json.beginArray()
-    for skipped in report.skipped { json.skipped(skipped.error, isWholeObject: skipped.isWholeObject) }
-    json.endArray()
+    json.list("skipped", report.skipped) { json, skipped in
+      json.skipped(skipped.error, isWholeObject: skipped.isWholeObject)
+    }
     json.member("conversionCount", report.conversionCount)
-    json.key("conversions")
-    json.beginArray()
-    for conversion in report.conversions {
-      json.beginObject()
+    json.list("conversions", report.conversions) { json, conversion in
       json.member("entity", conversion.entity)
       json.member("object", conversion.object)
       json.member("property", conversion.property)
-      json.endObject()
     }
-    json.endArray()
-    json.key("leftOut")
-    json.beginArray()
-    for item in report.omissions {
-      json.beginObject()
+    json.list("leftOut", report.omissions) { json, item in
       json.member("name", item.name)
       json.member("reason", item.reason)
-      json.endObject()
     }
-    json.endArray()
     json.member("seconds", report.duration.inSeconds)
-    json.endObject()
   }
 }

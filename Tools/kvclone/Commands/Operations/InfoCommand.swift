@@ -40,11 +40,10 @@ struct InfoCommand: ToolCommand {
 }
 
 extension JSONWriter {
-  /// The document of `info` and `init`.
+  /// Writes the members of the document of `info` and `init`.
   ///
   /// - Parameter writer: the holder of the write lock, if requested; the inner optional is nil if the lock is free.
   mutating func storeInfo(_ info: StoreInfo, writer: WriteLockHolder?? = nil) {
-    beginObject()
     member("store", info.uuid.uuidString)
     member("format", info.formatVersion)
     member("model", info.modelName)
@@ -56,6 +55,5 @@ extension JSONWriter {
     member("commit", info.commit)
     member("snapshots", info.snapshotCount)
     if let writer { self.writer(writer) }
-    endObject()
   }
 }

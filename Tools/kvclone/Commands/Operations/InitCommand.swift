@@ -37,12 +37,10 @@ struct InitCommand: ToolCommand {
     }
     defer { store.close() }
     let info = try store.info()
-    let output = Output()
-    if global.json {
-      try output.json { $0.storeInfo(info) }
-    } else if !global.quiet {
+    try global.report {
+      $0.storeInfo(info)
+    } text: { output in
       try output.line("created \(path) with model \(info.modelName), version \(info.modelVersion ?? "none")")
-      try output.flush()
     }
   }
 }

@@ -57,13 +57,8 @@ struct ReadersCommand: ToolCommand {
   }
 
   private func write(_ found: ReaderListing, _ json: inout JSONWriter) {
-    json.beginObject()
-    json.key("readers")
-    json.beginArray()
-    for reader in found.readers { json.reader(reader) }
-    json.endArray()
+    json.list("readers", found.readers) { $0.reader($1) }
     json.member("cleared", found.clearedCount)
     json.writer(found.writer)
-    json.endObject()
   }
 }

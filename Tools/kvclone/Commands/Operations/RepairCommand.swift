@@ -24,14 +24,12 @@ struct RepairCommand: ToolCommand {
     let output = Output()
     if global.json {
       try output.json { json in
-        json.beginObject()
         json.member("ok", report.after.isClean)
         json.member("repaired", report.commit == nil ? 0 : report.before.issues.count)
         json.member("indexEntries", report.indexEntryCount)
         if let commit = report.commit { json.member("commit", commit) }
         json.member("objects", report.after.objectCount)
         json.damages(report.after.issues)
-        json.endObject()
       }
     } else if !global.quiet || !report.after.isClean {
       for damage in report.after.issues { try output.paragraph(CheckCommand.line(damage)) }
@@ -53,11 +51,9 @@ struct RepairCommand: ToolCommand {
     let output = Output()
     if global.json {
       try output.json { json in
-        json.beginObject()
         json.member("ok", report.isClean)
         json.member("objects", report.objectCount)
         json.damages(report.issues)
-        json.endObject()
       }
     } else {
       for damage in report.issues { try output.paragraph(CheckCommand.line(damage)) }

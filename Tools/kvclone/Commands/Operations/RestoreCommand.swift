@@ -31,11 +31,9 @@ struct RestoreCommand: ToolCommand {
   }
 
   func run() throws {
-    let cancellation = Cancellation()
-    let bar = BackupBar("restore", global)
-    let result = try Interruption.cancelling(cancellation.cancel) {
-      defer { bar.finish() }
-      return try ObjectStore.restore(from: sources, to: target, progress: bar.update, cancellation: cancellation)
+    let bar = ProgressBar("restore", unit: "bytes", total: nil, global)
+    let result = try Interruption.cancelling(bar) { progress, cancellation in
+      try ObjectStore.restore(from: sources, to: target, progress: progress, cancellation: cancellation)
     }
     try BackupReport("restored to", target, result).write(global)
   }

@@ -45,12 +45,10 @@ struct SalvageCommand: ToolCommand {
       for warning in loaded.warnings { global.note("kvclone: warning: \(warning)") }
       options.model = loaded.model
     }
-    let cancellation = Cancellation()
-    let bar = BackupBar("salvage", global)
-    let report = try Interruption.cancelling(cancellation.cancel) {
-      defer { bar.finish() }
-      return try ObjectStore.salvage(
-        from: path, to: output, options: options, progress: bar.update, cancellation: cancellation)
+    let bar = ProgressBar("salvage", unit: "bytes", total: nil, global)
+    let report = try Interruption.cancelling(bar) { progress, cancellation in
+      try ObjectStore.salvage(
+        from: path, to: output, options: options, progress: progress, cancellation: cancellation)
     }
     let writer = Output()
     if global.json { try writer.json { write(report, &$0) } } else { try writeText(report, writer) }
@@ -83,7 +81,6 @@ struct SalvageCommand: ToolCommand {
   }
 
   private func write(_ report: SalvageReport, _ json: inout JSONWriter) {
-    json.beginObject()
     json.member("path", output)
     json.member("complete", report.isComplete)
     json.member("objects", report.objectCount)
@@ -104,6 +101,5 @@ struct SalvageCommand: ToolCommand {
     json.member("commit", report.commit)
     json.member("bytes", report.byteCount)
     json.member("seconds", report.duration.inSeconds)
-    json.endObject()
   }
 }

@@ -52,7 +52,7 @@ struct StatCommand: ToolCommand {
       text =
         switch format {
         case .table: StatTable.text(statistics, Style(global, isFile: file != nil))
-        case .json: Self.json { $0.statistics(statistics.summary, deep: statistics) }
+        case .json: JSONWriter.object { $0.statistics(statistics.summary, deep: statistics) } + "\n"
         case .prometheus: StatMetrics.text(statistics.summary, deep: statistics)
         case .svg: StatSVG(statistics).text
         }
@@ -61,7 +61,7 @@ struct StatCommand: ToolCommand {
       text =
         switch format {
         case .table: StatTable.text(statistics, Style(global, isFile: file != nil))
-        case .json: Self.json { $0.statistics(statistics, deep: nil) }
+        case .json: JSONWriter.object { $0.statistics(statistics, deep: nil) } + "\n"
         case .prometheus, .svg: StatMetrics.text(statistics, deep: nil)
         }
     }
@@ -93,12 +93,5 @@ struct StatCommand: ToolCommand {
     let output = Output()
     try output.write(text)
     try output.flush()
-  }
-
-  private static func json(_ body: (inout JSONWriter) -> Void) -> String {
-    var json = JSONWriter()
-    body(&json)
-    json.newLine()
-    return json.text
   }
 }

@@ -42,12 +42,10 @@ struct SnapshotCommand: ParsableCommand {
       let store = try global.openStore(isReadOnly: false)
       defer { store.close() }
       let snapshot = try store.createSnapshot(named: name, expiresAt: expires)
-      let output = Output()
-      if global.json {
-        try output.json { $0.snapshot(snapshot.info, retainedBytes: 0) }
-      } else if !global.quiet {
+      try global.report {
+        $0.snapshot(snapshot.info, retainedBytes: 0)
+      } text: { output in
         try output.line("created \(name), with \(Text.count(snapshot.info.objectCount, "object"))")
-        try output.flush()
       }
     }
   }
@@ -71,12 +69,7 @@ struct SnapshotCommand: ParsableCommand {
       let output = Output()
       if global.json {
         return try output.json { json in
-          json.beginObject()
-          json.key("snapshots")
-          json.beginArray()
-          for entry in found { json.snapshot(entry.info, retainedBytes: entry.retained) }
-          json.endArray()
-          json.endObject()
+          json.list("snapshots", found) { $0.snapshot($1.info, retainedBytes: $1.retained) }
         }
       }
       let rows = found.map { info, retained in
@@ -180,19 +173,10 @@ struct SnapshotCommand: ParsableCommand {
         deleted = names.withoutRepeats()
         try store.deleteSnapshots(named: deleted)
       }
-      let output = Output()
-      if global.json {
-        try output.json { json in
-          json.beginObject()
-          json.key("deleted")
-          json.beginArray()
-          for name in deleted { json.string(name) }
-          json.endArray()
-          json.endObject()
-        }
-      } else if !global.quiet {
+      try global.report { json in
+        json.member("deleted", deleted)
+      } text: { output in
         try output.line("deleted \(Text.count(deleted.count, "snapshot"))")
-        try output.flush()
       }
     }
   }
@@ -210,31 +194,25 @@ struct SnapshotCommand: ParsableCommand {
 
   private static func report(_ store: ObjectStore, _ name: String, _ global: GlobalOptions) throws {
     let snapshot = try store.snapshot(named: name)
-    let output = Output()
-    if global.json {
-      try output.json { $0.snapshot(snapshot.info, retainedBytes: try snapshot.retainedBytes()) }
-    } else if !global.quiet {
+    try global.report {
+      $0.snapshot(snapshot.info, retainedBytes: try snapshot.retainedBytes())
+    } text: { output in
       let holds = snapshot.info.holds
       try output.line(holds.isEmpty ? "\(name) has no holds" : "\(name) is held by \(holds.joined(separator: ", "))")
-      try output.flush()
     }
   }
 }
 
 extension JSONWriter {
-  /// One entry of the document of `snapshot list`.
+  /// Writes the members of one entry of the document of `snapshot list`.
   mutating func snapshot(_ info: SnapshotInfo, retainedBytes: UInt64) {
-    beginObject()
     member("name", info.name)
     key("created")
     AttributeJSON.write(.date(info.createdAt), to: &self)
     member("commit", info.commit)
     member("objects", info.objectCount)
     member("retainedBytes", retainedBytes)
-    key("holds")
-    beginArray()
-    for hold in info.holds { string(hold) }
-    endArray()
+    member("holds", info.holds)
     key("expires")
     if let expires = info.expiresAt { AttributeJSON.write(.date(expires), to: &self) } else { null() }
     member("automatic", info.isAutomatic)
@@ -242,7 +220,6 @@ extension JSONWriter {
     key("userInfo")
     beginObject()
     for (name, value) in info.userInfo.sorted(by: { $0.key < $1.key }) { member(name, value) }
-    endObject()
     endObject()
   }
 }

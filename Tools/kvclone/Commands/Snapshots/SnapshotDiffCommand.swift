@@ -38,9 +38,8 @@ struct SnapshotDiffCommand: ToolCommand {
       try output.write("{\"differences\":[")
       func write(_ old: borrowing ReadTransaction, _ new: borrowing ReadTransaction) throws {
         try store.diff(from: first, to: second) { difference in
-          var json = JSONWriter()
-          try json.difference(difference, old, new)
-          try output.write((count == 0 ? "" : ",") + json.text)
+          let json = try JSONWriter.object { try $0.difference(difference, old, new) }
+          try output.write((count == 0 ? "" : ",") + json)
           count += 1
           return true
         }
@@ -85,7 +84,6 @@ extension JSONWriter {
   fileprivate mutating func difference(
     _ difference: SnapshotDifference, _ old: borrowing ReadTransaction, _ new: borrowing ReadTransaction
   ) throws {
-    beginObject()
     member(difference.kind.word, difference.name)
     if difference.kind == .updated {
       key("attributes")
@@ -112,7 +110,6 @@ extension JSONWriter {
       }
       endObject()
     }
-    endObject()
   }
 
   /// A value; for a blob, its size.

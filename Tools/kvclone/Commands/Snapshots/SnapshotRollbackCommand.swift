@@ -53,7 +53,6 @@ struct SnapshotRollbackCommand: ToolCommand {
     let output = Output()
     if global.json {
       return try output.json { json in
-        json.beginObject()
         json.member("updated", plan.updatedCount)
         json.member("recreated", plan.recreatedCount)
         json.member("deleted", plan.deletedCount)
@@ -61,7 +60,6 @@ struct SnapshotRollbackCommand: ToolCommand {
         json.nullable("automaticSnapshot", nil)
         json.member("committed", false)
         json.reasons(plan.errors, count: plan.errorCount)
-        json.endObject()
       }
     }
     if !global.quiet {
@@ -74,26 +72,20 @@ struct SnapshotRollbackCommand: ToolCommand {
   }
 
   private func report(_ result: RollbackResult) throws {
-    let output = Output()
-    if global.json {
-      return try output.json { json in
-        json.beginObject()
-        json.member("updated", result.updatedCount)
-        json.member("recreated", result.recreatedCount)
-        json.member("deleted", result.deletedCount)
-        json.member("replacedBytes", result.replacedByteCount)
-        json.nullable("automaticSnapshot", result.automaticSnapshot?.name)
-        json.member("committed", true)
-        json.endObject()
+    try global.report { json in
+      json.member("updated", result.updatedCount)
+      json.member("recreated", result.recreatedCount)
+      json.member("deleted", result.deletedCount)
+      json.member("replacedBytes", result.replacedByteCount)
+      json.nullable("automaticSnapshot", result.automaticSnapshot?.name)
+      json.member("committed", true)
+    } text: { output in
+      try output.paragraph(
+        "reverted \(Text.count(result.updatedCount, "object")), restored \(result.recreatedCount), deleted "
+          + "\(result.deletedCount); \(Text.bytes(result.replacedByteCount)) of preimages")
+      if let automatic = result.automaticSnapshot {
+        try output.paragraph("state before the rollback: snapshot \(automatic.name)")
       }
     }
-    if global.quiet { return }
-    try output.paragraph(
-      "reverted \(Text.count(result.updatedCount, "object")), restored \(result.recreatedCount), deleted "
-        + "\(result.deletedCount); \(Text.bytes(result.replacedByteCount)) of preimages")
-    if let automatic = result.automaticSnapshot {
-      try output.paragraph("state before the rollback: snapshot \(automatic.name)")
-    }
-    try output.flush()
   }
 }
