@@ -1,6 +1,5 @@
 import KVCloneCore
 import KVCloneModel
-import KVCloneRecords
 
 /// Builds the inverse side of relationships that had none so far, or another one.
 struct InverseBuilder: ~Copyable, SessionOwner {

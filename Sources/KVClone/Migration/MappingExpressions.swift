@@ -1,7 +1,6 @@
 import KVCloneCore
 import KVCloneModel
 import KVCloneQuery
-import KVCloneRecords
 
 /// The compiled expressions of a mapping model, and their types.
 final class MappingExpressions {

@@ -1,6 +1,5 @@
 public import KVCloneCore
 public import KVCloneModel
-import KVCloneRecords
 
 /// A running migration by a mapping model: the objects of both versions, and the mapping of source to destination
 /// objects.

@@ -1,5 +1,4 @@
 import KVCloneCore
-import KVCloneModel
 
 /// A part of the path from a store's model version to a later one: ``CustomMigrationStage`` or
 /// ``LightweightMigrationStage``.

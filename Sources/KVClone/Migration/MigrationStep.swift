@@ -1,6 +1,5 @@
 import KVCloneCore
 import KVCloneModel
-import KVCloneRecords
 
 /// A step of a migration: from one version of the model to the next, in a transaction that other steps share.
 struct MigrationStep {

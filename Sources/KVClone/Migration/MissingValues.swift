@@ -1,6 +1,5 @@
 import KVCloneCore
 import KVCloneModel
-import KVCloneRecords
 
 /// The values of objects before a step in a property that becomes required by it, as far as steps alone can have
 /// changed them: if all objects have a value, it may become required.

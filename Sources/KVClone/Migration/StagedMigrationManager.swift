@@ -1,6 +1,5 @@
 public import KVCloneCore
 public import KVCloneModel
-import KVCloneRecords
 
 /// The interface of a stage handler to the objects of a running migration.
 ///

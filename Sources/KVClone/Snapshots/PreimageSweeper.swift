@@ -1,5 +1,4 @@
 package import KVCloneCore
-import KVCloneModel
 package import KVCloneRecords
 
 /// Deletes the preimages that no snapshot needs after some snapshots are deleted.

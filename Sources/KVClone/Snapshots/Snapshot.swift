@@ -1,5 +1,4 @@
 public import KVCloneCore
-import KVCloneRecords
 
 /// A read-only view of a named snapshot, with fetch requests, indexes, relationships and blobs.
 ///

@@ -1,5 +1,4 @@
 import KVCloneCore
-import KVCloneModel
 import KVCloneRecords
 import Synchronization
 

@@ -1,6 +1,5 @@
 import KVCloneCore
 import KVCloneModel
-import KVCloneRecords
 
 /// Imports objects that violate rules of the model: Core Data checks its rules when it saves, and not when it reads.
 struct BrokenObjectKeeper: ~Copyable, SessionOwner {

@@ -1,6 +1,5 @@
 import KVCloneCore
 import KVCloneCoreData
-import KVCloneLMDB
 import KVCloneModel
 
 extension CoreDataImportRun {

@@ -4,7 +4,6 @@
   import Foundation
 #endif
 import KVCloneCore
-import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 

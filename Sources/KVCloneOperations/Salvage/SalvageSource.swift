@@ -1,6 +1,5 @@
 import KVCloneCore
 import KVCloneLMDB
-import KVCloneModel
 import KVCloneRecords
 
 /// A damaged store for reading: the state that is salvaged, and unreferenced pages. Never written.

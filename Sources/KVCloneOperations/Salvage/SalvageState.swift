@@ -1,6 +1,5 @@
 import KVCloneCore
 import KVCloneLMDB
-import KVCloneModel
 import KVCloneRecords
 
 /// Chooses the state of a damaged file that is salvaged.

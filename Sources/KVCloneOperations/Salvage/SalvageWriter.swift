@@ -1,6 +1,4 @@
 import KVCloneCore
-import KVCloneLMDB
-import KVCloneModel
 import KVCloneRecords
 
 /// Writes entries into the new store, in many transactions, so that memory stays flat: it is not published before it is

@@ -1,4 +1,3 @@
-import KVCloneCore
 import KVCloneRecords
 
 /// The distribution of all bytes of a store; see

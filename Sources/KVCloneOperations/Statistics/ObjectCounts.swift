@@ -1,6 +1,4 @@
 import KVCloneCore
-import KVCloneModel
-import KVCloneRecords
 
 /// The numbers of objects of a store, by their concrete entities.
 struct ObjectCounts {

@@ -1,5 +1,4 @@
 import KVCloneCore
-import KVCloneRecords
 
 /// Results in the order of an index.
 struct OrderedScan: Sendable {

@@ -1,5 +1,4 @@
 import KVCloneCore
-import KVCloneModel
 import KVCloneRecords
 
 /// The blobs that clones in another store share.

@@ -1,4 +1,3 @@
-import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 

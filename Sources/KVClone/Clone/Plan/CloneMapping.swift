@@ -1,6 +1,4 @@
 import KVCloneCore
-import KVCloneModel
-import KVCloneRecords
 
 /// The mapping of one concrete entity's objects: the identity within a store, otherwise by the bridge.
 struct CloneMapping {

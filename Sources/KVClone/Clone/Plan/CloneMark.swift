@@ -1,6 +1,5 @@
 import KVCloneCore
 import KVCloneModel
-import KVCloneRecords
 
 /// The clone set C: the objects that a clone copies, found breadth first (R2, R3), one bit an object.
 struct CloneMark {

@@ -1,5 +1,4 @@
 import KVCloneCore
-import KVCloneModel
 import KVCloneRecords
 
 /// The result of planning a clone: its size, and the reasons why it would fail.

@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import KVClone
 import KVCloneDemo
-import KVCloneOperations
 
 struct DemoCommand: ToolCommand {
   static let configuration = CommandConfiguration(

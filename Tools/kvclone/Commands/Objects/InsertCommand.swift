@@ -1,6 +1,5 @@
 import ArgumentParser
 import KVClone
-import KVCloneOperations
 
 struct InsertCommand: ToolCommand {
   static let configuration = CommandConfiguration(

@@ -1,6 +1,5 @@
 import ArgumentParser
 import KVClone
-import KVCloneOperations
 
 struct SetCommand: ToolCommand {
   static let configuration = CommandConfiguration(
