@@ -11,111 +11,87 @@ extension ManagedObjectModel {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     if pretty { encoder.outputFormatting.insert(.prettyPrinted) }
-    return String(decoding: try encoder.encode(ShownModel(self)), as: UTF8.self)
+    return String(decoding: try encoder.encode(ShownModel(model: self)), as: UTF8.self)
   }
 }
 
 private struct ShownModel: Encodable {
-  let name: String
-  let version: String
-  let hash: String
-  let entities: [ShownEntity]
-  let composites: [ShownComposite]
+  let model: ManagedObjectModel
 
-  init(_ model: ManagedObjectModel) {
-    name = model.name
-    version = model.versionIdentifier
-    hash = model.modelHash.hex
-    entities = model.entities.sorted { precedes($0.name, $1.name) }.map { ShownEntity($0, in: model) }
-    composites = model.composites.sorted { precedes($0.name, $1.name) }.map {
-      ShownComposite(name: $0.name, elements: shown($0.elements))
-    }
+  func encode(to encoder: any Encoder) throws {
+    var shown = encoder.container(keyedBy: CodedKey.self)
+    try shown.encode(model.name, forKey: "name")
+    try shown.encode(model.versionIdentifier, forKey: "version")
+    try shown.encode(model.modelHash.hex, forKey: "hash")
+    let entities = model.entities.sorted { precedes($0.name, $1.name) }
+    try shown.encode(entities.map { ShownEntity(entity: $0, model: model) }, forKey: "entities")
+    let composites = model.composites.sorted { precedes($0.name, $1.name) }
+    try shown.encode(composites.map { ShownComposite(composite: $0) }, forKey: "composites")
   }
 }
 
 private struct ShownComposite: Encodable {
-  let name: String
-  let elements: [ShownAttribute]
+  let composite: CompositeAttributeDescription
+
+  func encode(to encoder: any Encoder) throws {
+    var shown = encoder.container(keyedBy: CodedKey.self)
+    try shown.encode(composite.name, forKey: "name")
+    try shown.encode(ShownAttribute.all(composite.elements), forKey: "elements")
+  }
 }
 
 private struct ShownEntity: Encodable {
-  let name: String
-  @Nullable var parent: String?
-  let abstract: Bool
-  let attributes: [ShownAttribute]
-  let relationships: [ShownRelationship]
-  let uniquenessConstraints: [[String]]
-  let userInfo: [String: String]
+  let entity: EntityDescription
+  let model: ManagedObjectModel
 
-  init(_ entity: EntityDescription, in model: ManagedObjectModel) {
-    name = entity.name
-    parent = entity.superentityName
-    abstract = entity.isAbstract
-    attributes = shown(model.attributes(of: entity.name))
-    relationships = model.relationships(of: entity.name).sorted { precedes($0.name, $1.name) }.map {
-      ShownRelationship($0)
-    }
-    uniquenessConstraints = model.uniquenessConstraints(of: entity.name)
-    userInfo = model.userInfo(of: entity.name)
+  func encode(to encoder: any Encoder) throws {
+    var shown = encoder.container(keyedBy: CodedKey.self)
+    try shown.encode(entity.name, forKey: "name")
+    try shown.encode(entity.superentityName, forKey: "parent")
+    try shown.encode(entity.isAbstract, forKey: "abstract")
+    try shown.encode(ShownAttribute.all(model.attributes(of: entity.name)), forKey: "attributes")
+    let relationships = model.relationships(of: entity.name).sorted { precedes($0.name, $1.name) }
+    try shown.encode(relationships.map { ShownRelationship(relationship: $0) }, forKey: "relationships")
+    try shown.encode(model.uniquenessConstraints(of: entity.name), forKey: "uniquenessConstraints")
+    try shown.encode(model.userInfo(of: entity.name), forKey: "userInfo")
   }
 }
 
 private struct ShownAttribute: Encodable {
-  let name: String
-  let type: String
-  let optional: Bool
-  @Nullable var `default`: ShownValue?
-  let transient: Bool
-  let derivation: String?
-  let composite: String?
-  let userInfo: [String: String]
+  let attribute: AttributeDescription
 
-  init(_ attribute: AttributeDescription) {
-    name = attribute.name
-    type = attribute.type.rawValue
-    optional = attribute.isOptional
-    `default` = attribute.defaultValue.map(ShownValue.init)
-    transient = attribute.isTransient
-    derivation = attribute.derivationExpression
-    composite = attribute.compositeName
-    userInfo = attribute.userInfo
+  static func all(_ attributes: [AttributeDescription]) -> [ShownAttribute] {
+    attributes.sorted { precedes($0.name, $1.name) }.map { ShownAttribute(attribute: $0) }
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var shown = encoder.container(keyedBy: CodedKey.self)
+    try shown.encode(attribute.name, forKey: "name")
+    try shown.encode(attribute.type.rawValue, forKey: "type")
+    try shown.encode(attribute.isOptional, forKey: "optional")
+    try shown.encode(attribute.defaultValue.map(ShownValue.init), forKey: "default")
+    try shown.encode(attribute.isTransient, forKey: "transient")
+    try shown.encodeIfPresent(attribute.derivationExpression, forKey: "derivation")
+    try shown.encodeIfPresent(attribute.compositeName, forKey: "composite")
+    try shown.encode(attribute.userInfo, forKey: "userInfo")
   }
 }
 
 private struct ShownRelationship: Encodable {
-  let name: String
-  let destination: String
-  @Nullable var inverse: String?
-  let toMany: Bool
-  let ordered: Bool
-  let optional: Bool
-  let min: Int
-  let max: Int
-  let deleteRule: String
-  let userInfo: [String: String]
-
-  init(_ relationship: RelationshipDescription) {
-    name = relationship.name
-    destination = relationship.destinationEntityName
-    inverse = relationship.inverseName
-    toMany = relationship.isToMany
-    ordered = relationship.isOrdered
-    optional = relationship.isOptional
-    min = relationship.minCount
-    max = relationship.maxCount
-    deleteRule = relationship.deleteRule.rawValue
-    userInfo = relationship.userInfo
-  }
-}
-
-/// Encodes nil as `null`, where a plain optional would be omitted.
-@propertyWrapper
-private struct Nullable<Value: Encodable>: Encodable {
-  var wrappedValue: Value?
+  let relationship: RelationshipDescription
 
   func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    if let wrappedValue { try container.encode(wrappedValue) } else { try container.encodeNil() }
+    var shown = encoder.container(keyedBy: CodedKey.self)
+    try shown.encode(relationship.name, forKey: "name")
+    try shown.encode(relationship.destinationEntityName, forKey: "destination")
+    try shown.encode(relationship.inverseName, forKey: "inverse")
+    try shown.encode(relationship.isToMany, forKey: "toMany")
+    try shown.encode(relationship.isOrdered, forKey: "ordered")
+    try shown.encode(relationship.isOptional, forKey: "optional")
+    try shown.encode(relationship.minCount, forKey: "min")
+    try shown.encode(relationship.maxCount, forKey: "max")
+    try shown.encode(relationship.deleteRule.rawValue, forKey: "deleteRule")
+    try shown.encode(relationship.userInfo, forKey: "userInfo")
   }
 }
 
@@ -166,7 +142,3 @@ private struct ShownValue: Encodable {
 }
 
 private func precedes(_ left: String, _ right: String) -> Bool { left.utf8.lexicographicallyPrecedes(right.utf8) }
-
-private func shown(_ attributes: [AttributeDescription]) -> [ShownAttribute] {
-  attributes.sorted { precedes($0.name, $1.name) }.map { ShownAttribute($0) }
-}

@@ -64,11 +64,9 @@ extension ModelComparison {
     _ old: AttributeDescription, _ new: AttributeDescription, _ path: String, _ entity: String
   ) {
     if old.name != new.name { add(.renamed, entity, path, formerName: old.name, work: .metadata) }
-    if old.isTransient != new.isTransient {
-      change(
-        entity, path, "transient", "\(old.isTransient)", "\(new.isTransient)",
-        new.isTransient ? .metadata : Self.workOfAdding(new))
-    }
+    change(
+      entity, path, "transient", from: old.isTransient, to: new.isTransient,
+      new.isTransient ? .metadata : Self.workOfAdding(new))
     let isStored = !old.isTransient && !new.isTransient
     if old.type != new.type {
       var work = MigrationWork.none
@@ -95,29 +93,15 @@ extension ModelComparison {
       }
       change(entity, path, "optional", "\(old.isOptional)", "\(new.isOptional)", isStored ? work : .none)
     }
-    if old.derivationExpression != new.derivationExpression {
-      change(
-        entity, path, "derivation", old.derivationExpression, new.derivationExpression,
-        new.isDerived ? .objects : .metadata)
-    }
-    if old.versionHashModifier != new.versionHashModifier {
-      change(entity, path, "hash modifier", old.versionHashModifier, new.versionHashModifier, .metadata)
-    }
-    if old.defaultValue != new.defaultValue {
-      change(entity, path, "default", old.defaultValue?.description, new.defaultValue?.description, .none)
-    }
-    if old.minValue != new.minValue {
-      change(entity, path, "minimum", old.minValue?.description, new.minValue?.description, .none)
-    }
-    if old.maxValue != new.maxValue {
-      change(entity, path, "maximum", old.maxValue?.description, new.maxValue?.description, .none)
-    }
-    if old.regularExpression != new.regularExpression {
-      change(entity, path, "regular expression", old.regularExpression, new.regularExpression, .none)
-    }
-    if old.valueTransformerName != new.valueTransformerName {
-      change(entity, path, "transformer", old.valueTransformerName, new.valueTransformerName, .none)
-    }
+    change(
+      entity, path, "derivation", from: old.derivationExpression, to: new.derivationExpression,
+      new.isDerived ? .objects : .metadata)
+    change(entity, path, "hash modifier", from: old.versionHashModifier, to: new.versionHashModifier, .metadata)
+    change(entity, path, "default", from: old.defaultValue, to: new.defaultValue)
+    change(entity, path, "minimum", from: old.minValue, to: new.minValue)
+    change(entity, path, "maximum", from: old.maxValue, to: new.maxValue)
+    change(entity, path, "regular expression", from: old.regularExpression, to: new.regularExpression)
+    change(entity, path, "transformer", from: old.valueTransformerName, to: new.valueTransformerName)
     note(entity, path, "user info", of: old.userInfo, new.userInfo)
     // Scalar types in generated source are not part of a model's description: a compiled model lacks them.
     let keeping = { (attribute: AttributeDescription) in
@@ -168,19 +152,18 @@ extension ModelComparison {
     _ old: RelationshipDescription, in earlier: String, _ new: RelationshipDescription, in entity: String
   ) {
     if old.name != new.name { add(.renamed, entity, new.name, formerName: old.name, work: .metadata) }
-    if old.isTransient != new.isTransient {
-      change(
-        entity, new.name, "transient", "\(old.isTransient)", "\(new.isTransient)",
-        new.isTransient ? .metadata : workOfAdding(new))
-    }
+    change(
+      entity, new.name, "transient", from: old.isTransient, to: new.isTransient,
+      new.isTransient ? .metadata : workOfAdding(new))
     let isStored = !old.isTransient && !new.isTransient
     func work(_ work: MigrationWork) -> MigrationWork { isStored ? work : .none }
     if old.isToMany != new.isToMany {
       change(
         entity, new.name, "to-many", "\(old.isToMany)", "\(new.isToMany)",
         work(new.isToMany ? .objects : .refused("it is ambiguous which of several members to keep")))
-    } else if old.isOrdered != new.isOrdered {
-      change(entity, new.name, "ordered", "\(old.isOrdered)", "\(new.isOrdered)", work(new.isToMany ? .objects : .none))
+    } else {
+      change(
+        entity, new.name, "ordered", from: old.isOrdered, to: new.isOrdered, work(new.isToMany ? .objects : .none))
     }
     compareDestinations(old, new, entity, work)
     compareInverses(old, in: earlier, new, in: entity, work)
@@ -192,17 +175,11 @@ extension ModelComparison {
           isRefused
             ? .refused("objects without a target would violate the rule; link them before the migration") : .metadata))
     }
-    if old.versionHashModifier != new.versionHashModifier {
-      change(entity, new.name, "hash modifier", old.versionHashModifier, new.versionHashModifier, .metadata)
-    }
-    if old.deleteRule != new.deleteRule {
-      change(entity, new.name, "delete rule", old.deleteRule.rawValue, new.deleteRule.rawValue, .none)
-    }
-    if old.isToMany, new.isToMany, old.minCount != new.minCount {
-      change(entity, new.name, "minimum", "\(old.minCount)", "\(new.minCount)", .none)
-    }
-    if old.isToMany, new.isToMany, old.maxCount != new.maxCount {
-      change(entity, new.name, "maximum", "\(old.maxCount)", "\(new.maxCount)", .none)
+    change(entity, new.name, "hash modifier", from: old.versionHashModifier, to: new.versionHashModifier, .metadata)
+    change(entity, new.name, "delete rule", from: old.deleteRule.rawValue, to: new.deleteRule.rawValue)
+    if old.isToMany, new.isToMany {
+      change(entity, new.name, "minimum", from: old.minCount, to: new.minCount)
+      change(entity, new.name, "maximum", from: old.maxCount, to: new.maxCount)
     }
     note(entity, new.name, "user info", of: old.userInfo, new.userInfo)
   }

@@ -65,9 +65,7 @@ struct ModelComparison {
       let keepsRoot = root == source.rootEntity(of: earlier.name)
       change(name, nil, "parent", earlier.superentityName, entity.superentityName, keepsRoot ? .metadata : .objects)
     }
-    if earlier.versionHashModifier != entity.versionHashModifier {
-      change(name, nil, "hash modifier", earlier.versionHashModifier, entity.versionHashModifier, .metadata)
-    }
+    change(name, nil, "hash modifier", from: earlier.versionHashModifier, to: entity.versionHashModifier, .metadata)
     compareAttributes(earlier, entity)
     compareRelationships(earlier, entity)
     compareIndexes(earlier, entity)
@@ -141,6 +139,14 @@ struct ModelComparison {
       .init(
         kind: .changed, entity: entity, property: property, formerName: nil, aspect: aspect, old: old, new: new,
         work: work))
+  }
+
+  /// Records a difference of two values, if there is one.
+  mutating func change<Value: Equatable>(
+    _ entity: String, _ property: String?, _ aspect: String, from old: Value?, to new: Value?,
+    _ work: MigrationWork = .none
+  ) {
+    if old != new { change(entity, property, aspect, old.map { "\($0)" }, new.map { "\($0)" }, work) }
   }
 
   /// Records a difference that does not affect stored objects, without the values, which may be long.
