@@ -8,14 +8,7 @@ extension ObjectReading where Self: ~Copyable {
   ///   `corrupted`.
   public borrowing func fetch(_ request: FetchRequest) throws(StoreError) -> [ManagedObject] {
     try _withSession { (session) throws(StoreError) in
-      let found = try RequestResolver.resolve(request, in: session)
-      var objects: [ManagedObject] = []
-      objects.reserveCapacity(found.found?.count ?? 0)
-      try FetchExecutor.forEachResult(found, in: session) { (id, view) throws(StoreError) in
-        objects.append(try session.managedObject(view, id: id))
-        return true
-      }
-      return objects
+      try FetchExecutor.objects(try RequestResolver.resolve(request, in: session), in: session)
     }
   }
 
@@ -24,14 +17,7 @@ extension ObjectReading where Self: ~Copyable {
   /// - Throws: the errors of ``fetch(_:)``.
   public borrowing func fetchIDs(_ request: FetchRequest) throws(StoreError) -> [ObjectID] {
     try _withSession { (session) throws(StoreError) in
-      let found = try RequestResolver.resolve(request, in: session)
-      var ids: [ObjectID] = []
-      ids.reserveCapacity(found.found?.count ?? 0)
-      try FetchExecutor.forEachResult(found, in: session) { (id, _) throws(StoreError) in
-        ids.append(id)
-        return true
-      }
-      return ids
+      try FetchExecutor.ids(try RequestResolver.resolve(request, in: session), in: session)
     }
   }
 
@@ -77,6 +63,30 @@ extension ObjectReading where Self: ~Copyable {
 }
 
 extension FetchExecutor {
+  /// Returns the results of a request, in its order.
+  static func objects(
+    _ request: CompiledRequest, in session: borrowing Session
+  ) throws(StoreError) -> [ManagedObject] {
+    var objects: [ManagedObject] = []
+    objects.reserveCapacity(request.found?.count ?? 0)
+    try forEachResult(request, in: session) { (id, view) throws(StoreError) in
+      objects.append(try session.managedObject(view, id: id))
+      return true
+    }
+    return objects
+  }
+
+  /// Returns the ids of a request's results, in its order.
+  static func ids(_ request: CompiledRequest, in session: borrowing Session) throws(StoreError) -> [ObjectID] {
+    var ids: [ObjectID] = []
+    ids.reserveCapacity(request.found?.count ?? 0)
+    try forEachResult(request, in: session) { (id, _) throws(StoreError) in
+      ids.append(id)
+      return true
+    }
+    return ids
+  }
+
   /// Calls `body` with each result of a request, without copying it, until it returns false.
   static func forEachView(
     _ request: CompiledRequest, in session: borrowing Session, _ body: (ObjectView) throws -> Bool

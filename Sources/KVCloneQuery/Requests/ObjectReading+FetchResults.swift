@@ -87,12 +87,7 @@ extension ObjectReading where Self: ~Copyable {
       for path in request.relationshipKeyPathsForPrefetching {
         try RelationshipPrefetching.check(path, of: try session.schema.entity(request.entityName), in: session)
       }
-      var objects: [ManagedObject] = []
-      try FetchExecutor.forEachResult(try FetchExecutor.compile(request, in: session), in: session) {
-        (id, view) throws(StoreError) in
-        objects.append(try session.managedObject(view, id: id))
-        return true
-      }
+      let objects = try FetchExecutor.objects(try FetchExecutor.compile(request, in: session), in: session)
       var reader = PrefetchReader(objects)
       for path in request.relationshipKeyPathsForPrefetching { try reader.follow(path, session) }
       return PrefetchedObjects(objects, related: reader.related, members: reader.members)
@@ -107,13 +102,8 @@ extension ObjectReading where Self: ~Copyable {
   public borrowing func fetchedProperty(_ id: ObjectID, _ name: String) throws(StoreError) -> [ManagedObject] {
     try _withSession { (session) throws(StoreError) in
       let (request, source) = try RelationshipPrefetching.request(ofFetchedProperty: name, id, in: session)
-      var objects: [ManagedObject] = []
       let compiled = try FetchExecutor.compile(request, objects: ["FETCH_SOURCE": (id, source)], in: session)
-      try FetchExecutor.forEachResult(compiled, in: session) { (id, view) throws(StoreError) in
-        objects.append(try session.managedObject(view, id: id))
-        return true
-      }
-      return objects
+      return try FetchExecutor.objects(compiled, in: session)
     }
   }
 }

@@ -14,14 +14,7 @@ extension ObjectReading where Self: ~Copyable {
     _ request: PreparedRequest, _ variables: QueryVariables = [:]
   ) throws(StoreError) -> [ManagedObject] {
     try _withSession { (session) throws(StoreError) in
-      let found = try RequestResolver.resolve(request, variables, in: session)
-      var objects: [ManagedObject] = []
-      objects.reserveCapacity(found.found?.count ?? 0)
-      try FetchExecutor.forEachResult(found, in: session) { (id, view) throws(StoreError) in
-        objects.append(try session.managedObject(view, id: id))
-        return true
-      }
-      return objects
+      try FetchExecutor.objects(try RequestResolver.resolve(request, variables, in: session), in: session)
     }
   }
 
@@ -32,14 +25,7 @@ extension ObjectReading where Self: ~Copyable {
     _ request: PreparedRequest, _ variables: QueryVariables = [:]
   ) throws(StoreError) -> [ObjectID] {
     try _withSession { (session) throws(StoreError) in
-      let found = try RequestResolver.resolve(request, variables, in: session)
-      var ids: [ObjectID] = []
-      ids.reserveCapacity(found.found?.count ?? 0)
-      try FetchExecutor.forEachResult(found, in: session) { (id, _) throws(StoreError) in
-        ids.append(id)
-        return true
-      }
-      return ids
+      try FetchExecutor.ids(try RequestResolver.resolve(request, variables, in: session), in: session)
     }
   }
 
