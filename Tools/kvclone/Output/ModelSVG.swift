@@ -65,7 +65,7 @@ struct ModelSVG {
   var text: String {
     var svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"\(width)\" height=\"\(height)\" "
     svg += "viewBox=\"0 0 \(width) \(height)\" font-family=\"sans-serif\" font-size=\"12\">\n"
-    svg += "<title>\(escaped(model.name))</title>\n\(Self.styleSheet)"
+    svg += "<title>\(Text.xml(model.name))</title>\n\(Self.styleSheet)"
     svg += "<rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
     for box in boxes { svg += lines(from: box) }
     for box in boxes { svg += drawing(of: box) }
@@ -125,13 +125,6 @@ struct ModelSVG {
 
   /// A line of text, cut to the box.
   private func label(_ text: String, _ x: Int, _ y: Int, _ style: String) -> String {
-    let limit = 38
-    let shown = text.count > limit ? text.prefix(limit - 1) + "…" : text[...]
-    return "<text x=\"\(x)\" y=\"\(y)\" \(style)>\(escaped(String(shown)))</text>\n"
-  }
-
-  private func escaped(_ text: String) -> String {
-    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-      .replacing("\"", with: "&quot;")
+    "<text x=\"\(x)\" y=\"\(y)\" \(style)>\(Text.xml(Text.cut(text, 38)))</text>\n"
   }
 }

@@ -53,12 +53,12 @@ struct StatSVG {
   }
 
   private var heading: String {
-    Self.escaped(
+    Text.xml(
       "\(Text.binary(total)) in \(statistics.summary.pageCount) pages, \(statistics.summary.objectCount) objects")
   }
 
   private var subheading: String {
-    Self.escaped("store \(statistics.summary.uuid.uuidString), commit \(statistics.summary.commit)")
+    Text.xml("store \(statistics.summary.uuid.uuidString), commit \(statistics.summary.commit)")
   }
 
   private func tiles(of kind: SpaceUsage.Kind, in place: Treemap.Rectangle) -> String {
@@ -89,7 +89,7 @@ struct StatSVG {
     let (right, bottom) = (Self.rounded(place.right), Self.rounded(place.bottom))
     let sizes = "\(Text.binary(tile.byteCount)), \(Text.share(tile.byteCount, total))"
     let title = "\(kind.title): \(tile.name)\n\(sizes), count \(tile.count)"
-    var svg = "<g><title>\(Self.escaped(title))</title>"
+    var svg = "<g><title>\(Text.xml(title))</title>"
     svg += "<rect x=\"\(Self.text(left))\" y=\"\(Self.text(top))\" "
     svg += "width=\"\(Self.text(right - left))\" height=\"\(Self.text(bottom - top))\"/>"
     let room = Int((Double(right - left) / 100 - 8) / 7.6)
@@ -111,7 +111,7 @@ struct StatSVG {
   }
 
   private func label(_ text: String, _ x: Double, _ y: Double, _ style: String) -> String {
-    "<text x=\"\(String(format: "%.2f", x))\" y=\"\(String(format: "%.2f", y))\"\(style)>\(Self.escaped(text))</text>"
+    "<text x=\"\(String(format: "%.2f", x))\" y=\"\(String(format: "%.2f", y))\"\(style)>\(Text.xml(text))</text>"
   }
 
   private func legend(_ index: Int, _ kind: SpaceUsage.Kind, _ byteCount: UInt64) -> String {
@@ -119,7 +119,7 @@ struct StatSVG {
     let y = Self.mapTop + Self.mapHeight + 10 + Double(index / Self.legendColumns) * Self.legendRow
     let text = "\(kind.title): \(Text.binary(byteCount)), \(Text.share(byteCount, total))"
     return "<g class=\"key \(kind.rawValue)\"><circle cx=\"\(Int(x) + 6)\" cy=\"\(Int(y) + 6)\" r=\"6\"/>"
-      + "<text class=\"ink\" x=\"\(Int(x) + 18)\" y=\"\(Int(y) + 11)\">\(Self.escaped(text))</text></g>\n"
+      + "<text class=\"ink\" x=\"\(Int(x) + 18)\" y=\"\(Int(y) + 11)\">\(Text.xml(text))</text></g>\n"
   }
 
   // MARK: Text
@@ -129,11 +129,6 @@ struct StatSVG {
 
   private static func text(_ hundredths: Int) -> String {
     String(format: "%d.%02d", hundredths / 100, hundredths % 100)
-  }
-
-  private static func escaped(_ text: String) -> String {
-    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-      .replacing("\"", with: "&quot;")
   }
 
   /// Light fills under dark text, and the reverse in dark mode.

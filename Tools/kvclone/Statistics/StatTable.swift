@@ -251,17 +251,6 @@ extension WriteLockHolder {
 }
 
 extension Text {
-  /// `4.7 MiB`, in powers of 1,024; exact below.
-  static func binary(_ count: UInt64) -> String {
-    if count < 1024 { return "\(count) B" }
-    var value = Double(count)
-    for unit in ["KiB", "MiB", "GiB", "TiB"] {
-      value /= 1024
-      if value < 1023.95 || unit == "TiB" { return String(format: "%.1f %@", value, unit) }
-    }
-    return "\(count) B"
-  }
-
   /// `12.3 %`.
   static func share(_ part: UInt64, _ whole: UInt64) -> String {
     whole == 0 ? "" : String(format: "%.1f %%", Double(part) / Double(whole) * 100)

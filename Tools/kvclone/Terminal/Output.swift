@@ -100,12 +100,17 @@ enum StandardError {
 /// Formatting of numbers.
 enum Text {
   /// `4.7 MB`, in powers of ten; exact below 1,000.
-  static func bytes(_ count: UInt64) -> String {
-    if count < 1000 { return "\(count) B" }
+  static func bytes(_ count: UInt64) -> String { scaled(count, by: 1000, ["kB", "MB", "GB", "TB"]) }
+
+  /// `4.7 MiB`, in powers of 1,024; exact below.
+  static func binary(_ count: UInt64) -> String { scaled(count, by: 1024, ["KiB", "MiB", "GiB", "TiB"]) }
+
+  private static func scaled(_ count: UInt64, by factor: Double, _ units: [String]) -> String {
     var value = Double(count)
-    for unit in ["kB", "MB", "GB", "TB"] {
-      value /= 1000
-      if value < 999.95 || unit == "TB" { return String(format: "%.1f %@", value, unit) }
+    if value < factor { return "\(count) B" }
+    for unit in units {
+      value /= factor
+      if value < factor - 0.05 || unit == units.last { return String(format: "%.1f %@", value, unit) }
     }
     return "\(count) B"
   }
@@ -122,6 +127,12 @@ enum Text {
   /// `1 object`, `2 objects`.
   static func count(_ number: Int, _ noun: String) -> String {
     number == 1 ? "1 \(noun)" : "\(number) \(noun)s"
+  }
+
+  /// A text in XML, as content or in a quoted attribute.
+  static func xml(_ text: String) -> String {
+    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+      .replacing("\"", with: "&quot;")
   }
 
   static func padded(_ text: String, _ width: Int) -> String {

@@ -33,13 +33,7 @@ struct ReadersCommand: ToolCommand {
       try writeHolder(found.writer, output)
       return try output.flush()
     }
-    let rows = [["PID", "OWNER", "AGE", "LAG", "RETAINED"]] + readers.map(row)
-    let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
-    for row in rows {
-      var cells = zip(row, widths).map { Text.padded($0, $1) }
-      cells[cells.count - 1] = row[cells.count - 1]
-      try output.line(cells.joined(separator: "  "))
-    }
+    for line in Text.table(["PID", "OWNER", "AGE", "LAG", "RETAINED"], readers.map(row)) { try output.line(line) }
     try writeHolder(found.writer, output)
     try output.flush()
   }
