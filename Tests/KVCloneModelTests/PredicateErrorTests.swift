@@ -162,3 +162,13 @@ struct PredicateErrorTests {
     }
   }
 }
+
+extension QueryFormatError.Kind {
+  /// All kinds of this version.
+  fileprivate static let allCases: [Self] = [
+    .emptyFormat, .unexpectedToken, .unexpectedEnd, .unclosedString, .unclosedParenthesis, .invalidEscape,
+    .invalidNumber, .invalidOption, .invalidOperand, .invalidKeyPath, .unknownCollectionOperator, .unknownFunction,
+    .wrongArgumentCount, .invalidCast, .invalidValue, .unsupported, .invalidSpecifier, .tooFewArguments,
+    .tooManyArguments, .wrongArgumentType, .nestingTooDeep, .capturedVariable,
+  ]
+}

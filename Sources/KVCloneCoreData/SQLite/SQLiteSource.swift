@@ -8,22 +8,6 @@ package protocol SQLiteSource: AnyObject {
   func read(_ offset: Int, _ count: Int) throws(SQLiteError) -> [UInt8]
 }
 
-/// Bytes in memory.
-package final class SQLiteBytes: SQLiteSource {
-  private let bytes: [UInt8]
-
-  package init(_ bytes: [UInt8]) {
-    self.bytes = bytes
-  }
-
-  package func byteCount() -> Int { bytes.count }
-
-  package func read(_ offset: Int, _ count: Int) -> [UInt8] {
-    guard offset >= 0, offset < bytes.count, count > 0 else { return [] }
-    return Array(bytes[offset..<offset + min(count, bytes.count - offset)])
-  }
-}
-
 /// A file that is open for reading. Sequential reads are coalesced.
 package final class SQLiteHandle: SQLiteSource {
   private let handle: FileHandle

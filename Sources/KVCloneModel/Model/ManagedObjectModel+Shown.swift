@@ -6,11 +6,10 @@
 
 extension ManagedObjectModel {
   /// The document of `kvclone model show --format json`: entities, and each entity's own and inherited properties,
-  /// sorted by name in UTF-8; indented on request.
-  package func shownJSON(pretty: Bool = false) throws -> String {
+  /// sorted by name in UTF-8.
+  package func shownJSON() throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    if pretty { encoder.outputFormatting.insert(.prettyPrinted) }
     return String(decoding: try encoder.encode(ShownModel(model: self)), as: UTF8.self)
   }
 }

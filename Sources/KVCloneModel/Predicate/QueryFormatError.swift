@@ -15,14 +15,6 @@ public struct QueryFormatError: Error, Hashable, Sendable {
     /// The stable text of the kind.
     public var description: String { rawValue }
 
-    /// All kinds of this version.
-    package static let allCases: [Kind] = [
-      .emptyFormat, .unexpectedToken, .unexpectedEnd, .unclosedString, .unclosedParenthesis, .invalidEscape,
-      .invalidNumber, .invalidOption, .invalidOperand, .invalidKeyPath, .unknownCollectionOperator, .unknownFunction,
-      .wrongArgumentCount, .invalidCast, .invalidValue, .unsupported, .invalidSpecifier, .tooFewArguments,
-      .tooManyArguments, .wrongArgumentType, .nestingTooDeep, .capturedVariable,
-    ]
-
     /// The format is empty.
     public static let emptyFormat = Kind(rawValue: "emptyFormat")
     /// A token is not allowed in its position.

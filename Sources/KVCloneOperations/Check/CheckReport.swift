@@ -44,14 +44,6 @@ public struct IntegrityIssue: Sendable, Hashable {
     /// The stable text of the kind.
     public var description: String { rawValue }
 
-    /// All kinds of this version.
-    package static let allCases: [Kind] = [
-      .page, .pageLeak, .table, .metadata, .counter, .layout, .malformedKey, .unreadableTable, .history, .snapshot,
-      .record, .abstractEntity, .value, .derivedMismatch, .danglingLink, .wrongDestination, .oneSidedLink, .list,
-      .orphanList, .missingBlob, .blob, .blobCount, .orphanBlob, .missingIndexEntry, .indexEntry, .staleIndexEntry,
-      .duplicateValues,
-    ]
-
     // The file
     /// A page is corrupted, and its content cannot be read; or one meta page is corrupted, and the other one is used.
     public static let page = Kind(rawValue: "page")

@@ -65,11 +65,6 @@ public struct SalvageLoss: Sendable, Hashable {
     /// The stable text of the kind.
     public var description: String { rawValue }
 
-    /// All kinds of this version.
-    package static let allCases: [Kind] = [
-      .state, .metadata, .object, .objects, .doubtfulObject, .value, .link, .list, .order,
-    ]
-
     /// The salvaged state is not, or may not be, the last commit.
     public static let state = Kind(rawValue: "state")
     /// Part of the metadata was unreadable and was replaced.

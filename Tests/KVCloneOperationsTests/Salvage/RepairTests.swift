@@ -197,3 +197,13 @@ import Testing
     #expect(printed == ["1 repaired, 0 left", "value \(item) photo some or all of its 5000 bytes are lost"])
   }
 }
+
+extension IntegrityIssue.Kind {
+  /// All kinds of this version.
+  fileprivate static let allCases: [Self] = [
+    .page, .pageLeak, .table, .metadata, .counter, .layout, .malformedKey, .unreadableTable, .history, .snapshot,
+    .record, .abstractEntity, .value, .derivedMismatch, .danglingLink, .wrongDestination, .oneSidedLink, .list,
+    .orphanList, .missingBlob, .blob, .blobCount, .orphanBlob, .missingIndexEntry, .indexEntry, .staleIndexEntry,
+    .duplicateValues,
+  ]
+}
