@@ -1,6 +1,36 @@
 import ArgumentParser
+import KVClone
 
 /// A command with the global options.
 protocol ToolCommand: ParsableCommand {
   var global: GlobalOptions { get }
+}
+
+/// A command that first opens the store, and closes it at the end.
+protocol StoreCommand: ToolCommand {
+  var isReadOnly: Bool { get }
+
+  func run(_ store: ObjectStore) throws
+}
+
+extension StoreCommand {
+  func run() throws {
+    let store = try global.openStore(isReadOnly: isReadOnly)
+    defer { store.close() }
+    try run(store)
+  }
+}
+
+/// A command that reads the store.
+protocol ReadingCommand: StoreCommand {}
+
+extension ReadingCommand {
+  var isReadOnly: Bool { true }
+}
+
+/// A command that changes the store.
+protocol WritingCommand: StoreCommand {}
+
+extension WritingCommand {
+  var isReadOnly: Bool { false }
 }

@@ -9,7 +9,7 @@ struct BlobCommand: ParsableCommand {
     examples: ["kvclone -s photos.kvclone blob get Photo/1 image -o photo.bmp"],
     subcommands: [Get.self, Put.self])
 
-  struct Get: ToolCommand {
+  struct Get: ReadingCommand {
     static let configuration = CommandConfiguration(
       commandName: "get", abstract: "Writes the bytes of a binary value to stdout or to a file.",
       examples: [
@@ -31,9 +31,7 @@ struct BlobCommand: ParsableCommand {
       completion: .file())
     var output: String?
 
-    func run() throws {
-      let store = try global.openStore(isReadOnly: true)
-      defer { store.close() }
+    func run(_ store: ObjectStore) throws {
       guard let path = output else {
         let output = Output()
         _ = try read(store) { try output.write($0) }

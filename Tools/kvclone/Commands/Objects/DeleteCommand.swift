@@ -1,7 +1,7 @@
 import ArgumentParser
 import KVClone
 
-struct DeleteCommand: ToolCommand {
+struct DeleteCommand: WritingCommand {
   static let configuration = CommandConfiguration(
     commandName: "delete", abstract: "Deletes objects, and applies their delete rules.",
     examples: ["kvclone -s notes.kvclone delete Note/12 Item/3"])
@@ -11,9 +11,7 @@ struct DeleteCommand: ToolCommand {
   @Argument(help: ArgumentHelp("The objects to delete.", valueName: "id"), completion: StoreCompletion.objects)
   var ids: [String]
 
-  func run() throws {
-    let store = try global.openStore(isReadOnly: false)
-    defer { store.close() }
+  func run(_ store: ObjectStore) throws {
     let result = try store.write(label: "delete") { transaction in
       let objects = try transaction.objectIDs(named: ids)
       return try transaction.delete(objects)

@@ -3,7 +3,7 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-struct DumpCommand: ToolCommand {
+struct DumpCommand: ReadingCommand {
   static let configuration = CommandConfiguration(
     commandName: "dump", abstract: "Writes objects as NDJSON to stdout.",
     discussion: """
@@ -39,9 +39,7 @@ struct DumpCommand: ToolCommand {
     completion: StoreCompletion.snapshots)
   var snapshot: String?
 
-  func run() throws {
-    let store = try global.openStore(isReadOnly: true)
-    defer { store.close() }
+  func run(_ store: ObjectStore) throws {
     var options = DumpOptions()
     options.entities = entities
     let from = self.from

@@ -2,7 +2,7 @@ import ArgumentParser
 import KVClone
 import KVCloneOperations
 
-struct GetCommand: ToolCommand {
+struct GetCommand: ReadingCommand {
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: "Shows the values and links of an object.",
     discussion: "With --depth, also shows the objects that it links to, recursively and each once.",
@@ -21,9 +21,7 @@ struct GetCommand: ToolCommand {
     if !(0...20).contains(depth) { throw ValidationError("--depth needs a number from 0 to 20") }
   }
 
-  func run() throws {
-    let store = try global.openStore(isReadOnly: true)
-    defer { store.close() }
+  func run(_ store: ObjectStore) throws {
     let output = Output()
     var printer = ObjectTree(model: store.model, output: output, isJSON: global.json)
     try store.read { transaction in

@@ -1,7 +1,7 @@
 import ArgumentParser
 import KVClone
 
-struct InsertCommand: ToolCommand {
+struct InsertCommand: WritingCommand {
   static let configuration = CommandConfiguration(
     commandName: "insert", abstract: "Inserts an object, and prints its id.",
     discussion: """
@@ -21,9 +21,7 @@ struct InsertCommand: ToolCommand {
   @Argument(help: ArgumentHelp("A value: NAME=VALUE or NAME:=JSON.", valueName: "assignment"))
   var assignments: [String] = []
 
-  func run() throws {
-    let store = try global.openStore(isReadOnly: false)
-    defer { store.close() }
+  func run(_ store: ObjectStore) throws {
     guard store.model.entity(named: entity) != nil else { throw store.model.unknownEntity(entity) }
     let values = try Assignments(assignments, entity: entity, model: store.model)
     let name = try store.write(label: "insert") { transaction in

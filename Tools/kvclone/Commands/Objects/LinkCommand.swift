@@ -1,7 +1,7 @@
 import ArgumentParser
 import KVClone
 
-struct LinkCommand: ToolCommand {
+struct LinkCommand: WritingCommand {
   static let configuration = CommandConfiguration(
     commandName: "link", abstract: "Adds objects to a relationship.",
     discussion: "In a to-one relationship, replaces the object. Updates the inverse relationship.",
@@ -27,9 +27,7 @@ struct LinkCommand: ToolCommand {
     if let at, at < 0 { throw ValidationError("--at needs a position from 0") }
   }
 
-  func run() throws {
-    let store = try global.openStore(isReadOnly: false)
-    defer { store.close() }
+  func run(_ store: ObjectStore) throws {
     let name = try store.write(label: "link") { transaction in
       let id = try transaction.objectID(named: self.id)
       let ids = try transaction.objectIDs(named: targets)

@@ -3,7 +3,7 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-struct ListCommand: ToolCommand {
+struct ListCommand: ReadingCommand {
   static let configuration = CommandConfiguration(
     commandName: "ls", abstract: "Lists the objects of an entity and its subentities.",
     examples: ["kvclone -s notes.kvclone ls Note", "kvclone -s notes.kvclone ls Note --limit 10 --json"])
@@ -20,9 +20,7 @@ struct ListCommand: ToolCommand {
     if let limit, limit < 0 { throw ValidationError("--limit needs a number from 0") }
   }
 
-  func run() throws {
-    let store = try global.openStore(isReadOnly: true)
-    defer { store.close() }
+  func run(_ store: ObjectStore) throws {
     let model = store.model
     let output = Output()
     let limit = self.limit ?? Int.max

@@ -1,7 +1,7 @@
 import ArgumentParser
 import KVClone
 
-struct SetCommand: ToolCommand {
+struct SetCommand: WritingCommand {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Sets attributes and relationships of an object.",
     discussion: "Write values as for `insert`; NAME:=null sets an attribute to nil.",
@@ -17,9 +17,7 @@ struct SetCommand: ToolCommand {
   @Argument(help: ArgumentHelp("A value: NAME=VALUE or NAME:=JSON.", valueName: "assignment"))
   var assignments: [String]
 
-  func run() throws {
-    let store = try global.openStore(isReadOnly: false)
-    defer { store.close() }
+  func run(_ store: ObjectStore) throws {
     let model = store.model
     let name = try store.write(label: "set") { transaction in
       let id = try transaction.objectID(named: self.id)

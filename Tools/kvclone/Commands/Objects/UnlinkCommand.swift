@@ -1,7 +1,7 @@
 import ArgumentParser
 import KVClone
 
-struct UnlinkCommand: ToolCommand {
+struct UnlinkCommand: WritingCommand {
   static let configuration = CommandConfiguration(
     commandName: "unlink", abstract: "Removes objects from a relationship: the given ones, or all.",
     examples: ["kvclone -s notes.kvclone unlink Note/1 items Item/3", "kvclone -s notes.kvclone unlink Note/1 items"])
@@ -19,9 +19,7 @@ struct UnlinkCommand: ToolCommand {
     completion: StoreCompletion.objects)
   var targets: [String] = []
 
-  func run() throws {
-    let store = try global.openStore(isReadOnly: false)
-    defer { store.close() }
+  func run(_ store: ObjectStore) throws {
     let name = try store.write(label: "unlink") { transaction in
       let id = try transaction.objectID(named: self.id)
       let ids = try transaction.objectIDs(named: targets)

@@ -3,7 +3,7 @@ import Dispatch
 import KVClone
 import Synchronization
 
-struct WatchCommand: ToolCommand {
+struct WatchCommand: ReadingCommand {
   static let configuration = CommandConfiguration(
     commandName: "watch", abstract: "Prints each transaction that any process commits, until interrupted.",
     discussion:
@@ -28,9 +28,7 @@ struct WatchCommand: ToolCommand {
     if (limit ?? 1) < 1 { throw ValidationError("--limit needs a number from 1") }
   }
 
-  func run() throws {
-    let store = try global.openStore(isReadOnly: true)
-    defer { store.close() }
+  func run(_ store: ObjectStore) throws {
     // Now, because the first transaction may be days away.
     try StandardOutput.requireOpen()
     let changes = after.map { store.changes(after: $0) } ?? store.changes

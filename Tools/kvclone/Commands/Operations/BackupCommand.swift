@@ -2,7 +2,7 @@ import ArgumentParser
 import KVClone
 import KVCloneOperations
 
-struct BackupCommand: ToolCommand {
+struct BackupCommand: StoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "backup", abstract: "Writes a compact, verified backup while the store is in use.",
     discussion: """
@@ -65,9 +65,9 @@ struct BackupCommand: ToolCommand {
     if reflink, verify != nil { throw ValidationError("--reflink verifies nothing; remove --verify") }
   }
 
-  func run() throws {
-    let store = try global.openStore(isReadOnly: !reflink)
-    defer { store.close() }
+  var isReadOnly: Bool { !reflink }
+
+  func run(_ store: ObjectStore) throws {
     let bar = ProgressBar("backup", unit: "bytes", total: nil, global)
     if reflink {
       let result = try Interruption.cancelling(bar) { progress, cancellation in

@@ -2,7 +2,7 @@ import ArgumentParser
 import KVClone
 import KVCloneOperations
 
-struct CompactCommand: ToolCommand {
+struct CompactCommand: ReadingCommand {
   static let configuration = CommandConfiguration(
     commandName: "compact", abstract: "Creates a compact copy of the store, without free pages and deleted data.",
     discussion: """
@@ -26,9 +26,7 @@ struct CompactCommand: ToolCommand {
     if output.isEmpty { throw ValidationError("--output is an empty string; give a path") }
   }
 
-  func run() throws {
-    let store = try global.openStore(isReadOnly: true)
-    defer { store.close() }
+  func run(_ store: ObjectStore) throws {
     let bar = ProgressBar("compact", unit: "bytes", total: nil, global)
     let before = try store.info().fileBytes
     let result = try Interruption.cancelling(bar) { progress, cancellation in

@@ -2,7 +2,7 @@ import ArgumentParser
 import KVClone
 import KVCloneOperations
 
-struct ExportCommand: ToolCommand {
+struct ExportCommand: ReadingCommand {
   static let configuration = CommandConfiguration(
     commandName: "export", abstract: "Exports model, objects and blobs to a folder that Core Data tools can read.",
     discussion: """
@@ -36,9 +36,7 @@ struct ExportCommand: ToolCommand {
     }
   }
 
-  func run() throws {
-    let store = try global.openStore(isReadOnly: true)
-    defer { store.close() }
+  func run(_ store: ObjectStore) throws {
     let past = try snapshot.map { try store.snapshot(named: $0) }
     let bar = ProgressBar("export", unit: "objects", total: nil, global)
     let result = try Interruption.cancelling(bar) { progress, cancellation in

@@ -2,7 +2,7 @@ import ArgumentParser
 import KVClone
 import KVCloneOperations
 
-struct InfoCommand: ToolCommand {
+struct InfoCommand: ReadingCommand {
   static let configuration = CommandConfiguration(
     commandName: "info", abstract: "Shows a summary of a store: model, size, snapshots, object counts.",
     examples: [
@@ -12,9 +12,7 @@ struct InfoCommand: ToolCommand {
 
   @OptionGroup var global: GlobalOptions
 
-  func run() throws {
-    let store = try global.openStore(isReadOnly: true)
-    defer { store.close() }
+  func run(_ store: ObjectStore) throws {
     let info = try store.info()
     let output = Output()
     // Only for --verbose: it reads the lock file, and the result is outdated in a moment.

@@ -18,7 +18,7 @@ struct SnapshotCommand: ParsableCommand {
       Delete.self,
     ])
 
-  struct Create: ToolCommand {
+  struct Create: WritingCommand {
     static let configuration = CommandConfiguration(
       commandName: "create", abstract: "Creates a snapshot of the current state.",
       examples: [
@@ -38,9 +38,7 @@ struct SnapshotCommand: ParsableCommand {
       transform: SnapshotCommand.date)
     var expires: Date?
 
-    func run() throws {
-      let store = try global.openStore(isReadOnly: false)
-      defer { store.close() }
+    func run(_ store: ObjectStore) throws {
       let snapshot = try store.createSnapshot(named: name, expiresAt: expires)
       try global.report {
         $0.snapshot(snapshot.info, retainedBytes: 0)
@@ -50,7 +48,7 @@ struct SnapshotCommand: ParsableCommand {
     }
   }
 
-  struct List: ToolCommand {
+  struct List: ReadingCommand {
     static let configuration = CommandConfiguration(
       commandName: "list", abstract: "Lists snapshots, oldest first.",
       discussion:
@@ -60,9 +58,7 @@ struct SnapshotCommand: ParsableCommand {
 
     @OptionGroup var global: GlobalOptions
 
-    func run() throws {
-      let store = try global.openStore(isReadOnly: true)
-      defer { store.close() }
+    func run(_ store: ObjectStore) throws {
       let found = try store.snapshots().map { info in
         (info: info, retained: try store.snapshot(named: info.name).retainedBytes())
       }
@@ -102,7 +98,7 @@ struct SnapshotCommand: ParsableCommand {
     }
   }
 
-  struct Hold: ToolCommand {
+  struct Hold: WritingCommand {
     static let configuration = CommandConfiguration(
       commandName: "hold", abstract: "Protects a snapshot from deletion until it is released.",
       examples: ["kvclone -s notes.kvclone snapshot hold monday backup"])
@@ -115,15 +111,13 @@ struct SnapshotCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The tag of the hold; name it in `release`.", valueName: "tag"))
     var tag: String
 
-    func run() throws {
-      let store = try global.openStore(isReadOnly: false)
-      defer { store.close() }
+    func run(_ store: ObjectStore) throws {
       try store.snapshot(named: name).hold(tag: tag)
       try SnapshotCommand.report(store, name, global)
     }
   }
 
-  struct Release: ToolCommand {
+  struct Release: WritingCommand {
     static let configuration = CommandConfiguration(
       commandName: "release", abstract: "Releases a hold on a snapshot.",
       examples: ["kvclone -s notes.kvclone snapshot release monday backup"])
@@ -136,15 +130,13 @@ struct SnapshotCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The tag of the hold.", valueName: "tag"))
     var tag: String
 
-    func run() throws {
-      let store = try global.openStore(isReadOnly: false)
-      defer { store.close() }
+    func run(_ store: ObjectStore) throws {
       try store.snapshot(named: name).release(tag: tag)
       try SnapshotCommand.report(store, name, global)
     }
   }
 
-  struct Delete: ToolCommand {
+  struct Delete: WritingCommand {
     static let configuration = CommandConfiguration(
       commandName: "delete", abstract: "Deletes snapshots: all given ones, or on an error none.",
       examples: [
@@ -163,9 +155,7 @@ struct SnapshotCommand: ParsableCommand {
       if names.isEmpty != expired { throw ValidationError("give the names of snapshots or --expired, not both") }
     }
 
-    func run() throws {
-      let store = try global.openStore(isReadOnly: false)
-      defer { store.close() }
+    func run(_ store: ObjectStore) throws {
       let deleted: [String]
       if expired {
         deleted = try store.deleteExpiredSnapshots()

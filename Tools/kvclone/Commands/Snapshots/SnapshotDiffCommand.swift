@@ -1,7 +1,7 @@
 import ArgumentParser
 import KVClone
 
-struct SnapshotDiffCommand: ToolCommand {
+struct SnapshotDiffCommand: ReadingCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff", abstract: "Shows the differences between a snapshot and the store, or between two snapshots.",
     discussion: """
@@ -26,9 +26,7 @@ struct SnapshotDiffCommand: ToolCommand {
   @Flag(name: .customLong("exit-code"), help: "Exit with code 5 if there are differences.")
   var tellsByCode = false
 
-  func run() throws {
-    let store = try global.openStore(isReadOnly: true)
-    defer { store.close() }
+  func run(_ store: ObjectStore) throws {
     let first = try store.snapshot(named: from)
     let second = try to.map { try store.snapshot(named: $0) }
     let output = Output()

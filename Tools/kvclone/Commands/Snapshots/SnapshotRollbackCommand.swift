@@ -1,7 +1,7 @@
 import ArgumentParser
 import KVClone
 
-struct SnapshotRollbackCommand: ToolCommand {
+struct SnapshotRollbackCommand: WritingCommand {
   static let configuration = CommandConfiguration(
     commandName: "rollback", abstract: "Restores the store, or some objects, to the state of a snapshot.",
     discussion: """
@@ -32,9 +32,7 @@ struct SnapshotRollbackCommand: ToolCommand {
   )
   var isDryRun = false
 
-  func run() throws {
-    let store = try global.openStore(isReadOnly: false)
-    defer { store.close() }
+  func run(_ store: ObjectStore) throws {
     let snapshot = try store.snapshot(named: name)
     let names = object
     let ids =
