@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 import KVClone
-import KVCloneOperations
 
 struct ListCommand: ReadingCommand {
   static let configuration = CommandConfiguration(
@@ -27,23 +26,15 @@ struct ListCommand: ReadingCommand {
     let isJSON = global.json
     let width = Terminal.width(ofDescriptor: 1)
     try store.read { transaction in
-      var writer = ObjectLineWriter(model: model)
-      let sink: ObjectLineWriter.Sink = { try output.write($0) }
-      if isJSON {
-        writer.json.beginObject()
-        writer.json.key("objects")
-        writer.json.beginArray()
-      }
+      var writer = QueryResultWriter(.json, entity, model, output)
+      if isJSON { try writer.begin() }
       var count = 0
       // Also for a limit of 0, so that an unknown entity is an error.
       try transaction.forEachObject(of: entity) { object in
         if count == limit { return false }
         count += 1
         if isJSON {
-          writer.json.beginObject()
-          try writer.writeMembers(object, in: transaction, to: sink)
-          writer.json.endObject()
-          try writer.flushIfLarge(to: sink)
+          try writer.write(object, in: transaction)
         } else {
           let properties = try ValueText.properties(of: object, model, transaction, memberLimit: 0)
           let text = properties.map { "\($0.name)=\(Text.cut($0.text, 40))" }.joined(separator: "  ")
@@ -52,12 +43,7 @@ struct ListCommand: ReadingCommand {
         }
         return true
       }
-      if isJSON {
-        writer.json.endArray()
-        writer.json.endObject()
-        writer.json.newLine()
-        try writer.flush(to: sink)
-      }
+      if isJSON { try writer.end() }
     }
     try output.flush()
   }
