@@ -55,11 +55,6 @@ final class LoadLinks {
     (statement == 0 ? 0 : ends[statement - 1])..<ends[statement]
   }
 
-  /// The line with the owner's relationship in this batch.
-  func line(of owner: UInt32) -> Int? {
-    owners.indices.first { owners[$0] == owner }.map { Int(lines[$0]) }
-  }
-
   /// Removes the targets for which `isDropped` returns true.
   func removeTargets(where isDropped: (_ target: UInt32, _ owner: UInt32, _ line: Int) throws -> Bool) rethrows {
     var (count, start) = (0, 0)

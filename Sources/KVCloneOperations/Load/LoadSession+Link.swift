@@ -195,7 +195,12 @@ extension LoadSession {
       .inverseMismatch,
       "\(name) contains \(label(target)), but \(inverse) of \(label(target)) does not contain \(label(owner)); make "
         + "both sides match",
-      line: statements[side].line(of: owner), entity: pair.sides[side].entity, property: name, object: label(owner))
+      line: line(of: owner, statements[side]), entity: pair.sides[side].entity, property: name, object: label(owner))
+  }
+
+  /// The line of this batch that states an owner's relationship.
+  private func line(of owner: UInt32, _ statements: LoadLinks) -> Int? {
+    isOfBatch(owner) && statements.isGiven(owner) ? Int(labels.lines[Int(owner)]) : nil
   }
 
   private func refuseRepeats(
@@ -207,7 +212,8 @@ extension LoadSession {
       try refuse(
         owner,
         TransferError(
-          .inverseMismatch, "\(side.description.name) contains the same object twice", line: statements.line(of: owner),
+          .inverseMismatch, "\(side.description.name) contains the same object twice",
+          line: line(of: owner, statements),
           entity: side.entity, property: side.description.name, object: label(owner)))
     }
   }
@@ -238,7 +244,7 @@ extension LoadSession {
         isOfBatch(broken) ? broken : owner,
         TransferError(
           .inverseMismatch, "two objects link to \(label(owner)), but its \(description.name) is to-one",
-          line: statements[1 - side].line(of: broken) ?? statements[side].line(of: owner),
+          line: line(of: broken, statements[1 - side]) ?? line(of: owner, statements[side]),
           entity: pair.sides[side].entity, property: description.name, object: label(owner)))
     }
   }
@@ -291,7 +297,8 @@ extension LoadSession {
         TransferError(
           .inverseMismatch, "two objects link to \(label(one)), but its \(side.description.name) is to-one",
           line: options.skipsBroken
-            ? Int(labels.lines[Int(broken)]) : statements.line(of: one) ?? Int(labels.lines[Int(one)]),
+            ? Int(labels.lines[Int(broken)])
+            : line(of: one, statements) ?? Int(labels.lines[Int(one)]),
           entity: side.entity, property: side.description.name, object: label(one)))
     }
   }
