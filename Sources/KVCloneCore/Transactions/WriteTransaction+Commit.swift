@@ -48,7 +48,10 @@ extension WriteTransaction {
       return nil
     }
     let issues = session.state.refusals + (try ObjectValidation.issues(in: session))
-    guard issues.isEmpty else { throw ValidationError(issues: issues) }
+    guard issues.isEmpty else {
+      let rejection = session.state.rejection
+      throw rejection?(session, issues) ?? ValidationError(issues: issues)
+    }
     try HistoryWriter.finish(in: &session)
     try session.writeCounters()
     try StoreLimits.check(in: session)

@@ -176,43 +176,11 @@ extension BrokenObjectFinder {
         return true
       }
       for (id, issue) in broken {
-        for culprit in try culprits(id, issue) { note(culprit, issue, isOfOther: true) }
+        for culprit in try LinkCulprits.find(id, issue, in: session) { note(culprit, issue, isOfOther: true) }
       }
       issues += broken.prefix(Self.issueLimit - issues.count).map(\.issue)
     }
     if !issues.isEmpty, found.isEmpty { throw ValidationError(issues: issues) }
-  }
-
-  private borrowing func culprits(_ id: ObjectID, _ issue: ValidationIssue) throws(StoreError) -> [ObjectID] {
-    let entity = try session.entity(of: id)
-    guard let relationship = entity.relationships.first(where: { $0.name == issue.property }) else {
-      return try newPartners(of: id, entity.relationships)
-    }
-    if issue.kind == .tooManyMembers {
-      let surplus = try session.members(id, relationship).count - relationship.description.maxCount
-      return try newPartners(of: id, [relationship]).sorted().suffix(surplus)
-    }
-    // It lost members to new objects, because each of them has only one partner.
-    let before = try ConstraintConflicts.stateBefore(in: session)
-    guard relationship.hasInverse, try before.exists(id) else { return [] }
-    var found: [ObjectID] = []
-    for member in try before.members(id, try before.entity(of: id).relationship(relationship.name)) {
-      guard try session.exists(member), let inverse = try session.entity(of: member).inverse(of: relationship) else {
-        continue
-      }
-      found += try newPartners(of: member, [inverse])
-    }
-    return try found.isEmpty ? newPartners(of: id, [relationship]) : found
-  }
-
-  private borrowing func newPartners(of id: ObjectID, _ relationships: [CompiledRelationship]) throws(StoreError)
-    -> [ObjectID]
-  {
-    var result: [ObjectID] = []
-    for relationship in relationships {
-      result += try session.members(id, relationship).filter { session.changes.inserted.contains($0) }
-    }
-    return result
   }
 }
 

@@ -118,11 +118,6 @@ final class LoadLabels {
     mixed = (mixed ^ (mixed >> 33)) &* 0xC4CE_B9FE_1A85_EC53
     return Int(truncatingIfNeeded: mixed ^ (mixed >> 33)) & (slots.count - 1)
   }
-
-  /// The number of the line that became the object; a linear search, for errors only.
-  func number(of serial: UInt64, entity: UInt16) -> Int? {
-    ids.indices.first { entities[$0] == entity && ids[$0].serial == serial }
-  }
 }
 
 /// `Entity/serial` as written in lines.

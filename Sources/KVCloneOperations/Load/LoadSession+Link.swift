@@ -93,6 +93,8 @@ extension LoadSession {
   }
 
   /// Creates the other side of links that were written with their owners, unless a line states it.
+  ///
+  /// No line can make this fail: the targets are checked, and every record has space for them.
   private func linkBack(
     _ side: LoadPair.Side, _ own: LoadLinks, _ statements: Range<Int>, unlessGivenIn other: LoadLinks?,
     _ transaction: inout WriteTransaction
@@ -155,8 +157,9 @@ extension LoadSession {
 
   private func refusal(_ error: any Error, _ owner: UInt32, _ side: LoadPair.Side, line: Int) -> any Error {
     guard let error = error as? any KVCloneError else { return error }
+    // The entity is that of the property, not that of a missing object.
     return TransferError(
-      .rejected, error.message, line: line, entity: error.entity ?? side.entity,
+      .rejected, error.message, line: line, entity: error.property == nil ? side.entity : error.entity ?? side.entity,
       property: error.property ?? side.description.name, object: label(owner), kindName: error.kindName)
   }
 }
@@ -233,7 +236,13 @@ extension LoadSession {
       last = owner
       if !isTaken { kept = other }
       if !isTaken, !labels.isStored(owner), !isOfBatch(owner) {
-        let current = try transaction.toOne(labels.ids[Int(owner)], description.name)
+        let current: ObjectID?
+        do {
+          current = try transaction.toOne(labels.ids[Int(owner)], description.name)
+        } catch {
+          // Another writer may have deleted it between two batches.
+          throw refusal(error, other, pair.sides[1 - side], line: Int(labels.lines[Int(other)]))
+        }
         isTaken = current != nil && current != labels.ids[Int(other)]
         if isTaken { kept = nil }
       }
@@ -298,7 +307,7 @@ extension LoadSession {
           .inverseMismatch, "two objects link to \(label(one)), but its \(side.description.name) is to-one",
           line: options.skipsBroken
             ? Int(labels.lines[Int(broken)])
-            : line(of: one, statements) ?? Int(labels.lines[Int(one)]),
+            : line(of: one, statements) ?? Int(labels.lines[Int(isOfBatch(one) ? one : broken)]),
           entity: side.entity, property: side.description.name, object: label(one)))
     }
   }

@@ -86,6 +86,7 @@ final class LoadSession {
     batchStart = readsAhead ? 0 : UInt32(labels.count)
     batchFirstLine = lineNumber + 1
     compiled = Array(repeating: nil, count: schema.entities.count)
+    transaction.session.state.rejection = { session, issues in self.rejection(of: issues, in: session) }
     try placeLabels(transaction)
     let limit = options.batch ?? Int.max
     var lines = 0
@@ -195,52 +196,12 @@ final class LoadSession {
     if let error = error as? TransferError {
       return error.completed(line: nil, object: nil, committedCount: committedCount)
     }
-    if let error = error as? ValidationError, let refusal = refusal(error) { return refusal }
     // An error without a line is not caused by the data, but by a lock or a disk. It keeps its type.
     guard let error = error as? any KVCloneError, let currentObject else { return error }
     return TransferError(
       .rejected, error.message, line: lineNumber, entity: error.entity, property: error.property,
       object: currentObject, kindName: error.kindName
     ).completed(line: nil, object: nil, committedCount: committedCount)
-  }
-
-  /// Attributes a rejected commit to a line: that of the first issue, but of two equal values, the later line.
-  private func refusal(_ error: ValidationError) -> TransferError? {
-    var places: [(number: Int, issue: ValidationIssue)] = []
-    // Finding an object's line is a search, and further issues add little.
-    for issue in error.issues.prefix(100) {
-      guard let name = LoadName(issue.object[...]), let entity = schema.entityIndex(name.entity),
-        let number = labels.number(of: name.serial, entity: UInt16(entity))
-      else { continue }
-      places.append((number, issue))
-    }
-    places.sort { labels.lines[$0.number] < labels.lines[$1.number] }
-    guard var chosen = places.first else { return nil }
-    if chosen.issue.kind == .uniquenessConflict {
-      let twin = places.dropFirst().first {
-        $0.issue.other == chosen.issue.object
-      }
-      chosen = twin ?? chosen
-    }
-    var message = labelled(chosen.issue.message, places.prefix(2).map { ($0.issue.object, UInt32($0.number)) })
-    if error.issues.count > 1 { message += " (and \(error.issues.count - 1) more)" }
-    return TransferError(
-      .rejected, message, line: Int(labels.lines[chosen.number]), entity: chosen.issue.entity,
-      property: chosen.issue.property, object: label(UInt32(chosen.number)), kindName: chosen.issue.kind.rawValue
-    ).completed(line: nil, object: nil, committedCount: committedCount)
-  }
-
-  /// Replaces the store's names of objects in a message by the file's ids, because the objects will not exist.
-  func labelled(_ message: String, _ objects: [(name: String, number: UInt32)]) -> String {
-    // Placeholders first: a label may look like a name.
-    var message = message
-    for (index, object) in objects.enumerated() {
-      message = message.replacingOccurrences(of: "\(object.name) ", with: "\u{0}\(index) ")
-    }
-    for (index, object) in objects.enumerated() {
-      message = message.replacingOccurrences(of: "\u{0}\(index) ", with: "\(label(object.number)) ")
-    }
-    return message
   }
 }
 

@@ -157,37 +157,13 @@ extension LoadSession {
     }
     // The rest are equal objects of the store, or of earlier batches: a search, for listed lines only.
     if batchFirstLine > 1, !named.isEmpty {
-      for number in labels.ids.indices where !labels.isStored(UInt32(number)) && named.contains(labels.ids[number]) {
-        numbers[labels.ids[number]] = UInt32(number)
-      }
+      numbers.merge(self.numbers(of: named)) { number, _ in number }
     }
     for (id, reason) in reasons {
-      guard let number = numbers[id] else { continue }
-      skipped.explain(number, brokenRule(id, reason, number, numbers))
+      guard let number = numbers[id], let error = brokenRule(id, reason, numbers) else { continue }
+      skipped.explain(number, error)
     }
     guard skipped.needsRestart else { throw ValidationError(issues: reasons.values.map(\.issue)) }
     throw LoadRestart()
-  }
-
-  private func brokenRule(
-    _ id: ObjectID, _ reason: BrokenObjectFinder.Reason, _ number: UInt32, _ numbers: [ObjectID: UInt32]
-  ) -> TransferError {
-    let issue = reason.issue
-    var objects: [(name: String, number: UInt32)] = []
-    if !reason.isOfOther { objects.append((issue.object, number)) }
-    if let name = issue.other, let other = numbers[reason.other(of: id)] { objects.append((name, other)) }
-    let message = labelled(issue.message, objects)
-    return TransferError(
-      .rejected, reason.isOfOther ? "its links make another object invalid: \(message)" : message,
-      line: Int(labels.lines[Int(number)]), entity: reason.isOfOther ? nil : issue.entity,
-      property: reason.isOfOther ? nil : issue.property, object: label(number), kindName: issue.kind.rawValue)
-  }
-}
-
-extension BrokenObjectFinder.Reason {
-  /// Returns the object with the same values, or the same object.
-  fileprivate func other(of id: ObjectID) -> ObjectID {
-    guard let other = issue.other, let serial = LoadName(other[...])?.serial else { return id }
-    return ObjectID(rootCode: id.rootCode, serial: serial)
   }
 }

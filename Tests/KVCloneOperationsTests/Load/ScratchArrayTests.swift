@@ -112,7 +112,7 @@ final class ScratchArrayTests {
     #expect(labels.count == expected.count)
     let number = try labels.number(entity: 2, serial: 1, line: 30_000)
     try labels.define(number, as: ObjectID(rootCode: 9, serial: 70_000), line: 30_001)
-    #expect(labels.isDefined(number) && labels.number(of: 70_000, entity: 2) == Int(number))
+    #expect(labels.isDefined(number) && labels.ids[Int(number)] == ObjectID(rootCode: 9, serial: 70_000))
     #expect(labels.lines[Int(number)] == 30_001)
   }
 }

@@ -22,6 +22,8 @@ package struct TransactionState {
   var mergePolicy = MergePolicy.error
   /// Whether objects that violate rules of the model are accepted: an import has reported them before.
   package var keepsBrokenObjects = false
+  /// Returns the error that the commit throws for violations of rules; nil for ``ValidationError``.
+  package var rejection: ((borrowing Session, [ValidationIssue]) -> any Error)?
 
   // MARK: Recorded by features
 
