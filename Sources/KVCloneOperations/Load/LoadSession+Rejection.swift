@@ -37,9 +37,14 @@ extension LoadSession {
 
   /// Returns the numbers of the lines that have inserted objects: a linear search, for errors only.
   func numbers(of ids: Set<ObjectID>) -> [ObjectID: UInt32] {
+    guard let first = ids.min(), let last = ids.max() else { return [:] }
     var numbers: [ObjectID: UInt32] = [:]
-    for number in labels.ids.indices where !labels.isStored(UInt32(number)) && ids.contains(labels.ids[number]) {
-      numbers[labels.ids[number]] = UInt32(number)
+    for number in labels.ids.indices {
+      let id = labels.ids[number]
+      // Hashes only the few ids in this range: up to a thousand batches search the ids of all earlier lines.
+      guard id >= first, id <= last, !labels.isStored(UInt32(number)), ids.contains(id) else { continue }
+      numbers[id] = UInt32(number)
+      if numbers.count == ids.count { break }
     }
     return numbers
   }
