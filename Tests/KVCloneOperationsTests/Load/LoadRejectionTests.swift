@@ -57,7 +57,7 @@ struct LoadRejectionTests {
     }
     // Team/2 is invalid from the start, as an import may leave it.
     try store.runWrite(label: "test", timeout: nil) { tx in
-      tx.session.changes.keepsBrokenObjects = true
+      tx.session.state.keepsBrokenObjects = true
       try tx.insert("Team", [:], relationships: ["fans": [try tx.objectID(named: "Owner/2")]])
     }
   }
