@@ -11,6 +11,7 @@ let common: [SwiftSetting] = [
 ]
 
 let service: TargetDependencyCondition = .when(traits: ["Service"])!
+let postgres: TargetDependencyCondition = .when(traits: ["Postgres"])!
 
 /// The modules that tests of the store use. Each target tests one module, and opens stores by those above it.
 let tested: [Target.Dependency] = [
@@ -23,13 +24,15 @@ let package = Package(
     .library(name: "KVClone", targets: ["KVClone"]),
     .library(name: "KVCloneOperations", targets: ["KVCloneOperations"]),
     .library(name: "KVCloneService", targets: ["KVCloneService"]),
+    .library(name: "KVClonePostgres", targets: ["KVClonePostgres"]),
     .executable(name: "kvclone", targets: ["KVCloneTool"]),
     .plugin(name: "KVCloneModelPlugin", targets: ["KVCloneModelPlugin"]),
   ],
   traits: [
     .trait(
       name: "Service",
-      description: "KVCloneService: a store as a service of swift-service-lifecycle, with health and metrics.")
+      description: "KVCloneService: a store as a service of swift-service-lifecycle, with health and metrics."),
+    .trait(name: "Postgres", description: "KVClonePostgres: stores in a PostgreSQL cluster. Needs libpq-dev."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -72,7 +75,15 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: common),
-    // Without the trait there is nothing in these three.
+    .systemLibrary(name: "CKVClonePostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+    // Without its trait there is nothing in this target, nor in the next three.
+    .target(
+      name: "KVClonePostgres",
+      dependencies: [
+        .target(name: "CKVClonePostgres", condition: postgres), "KVClone", "KVCloneCore", "KVCloneLMDB",
+        "KVCloneRecords", "KVCloneModel",
+      ],
+      swiftSettings: common),
     .target(
       name: "KVCloneService",
       dependencies: [

@@ -6,16 +6,17 @@
 package import KVCloneCore
 import KVCloneLMDB
 package import KVCloneModel
-import KVCloneRecords
+package import KVCloneRecords
 
 /// Creates, opens and migrates the directory of a store, and assembles the store from its parts.
 package enum StoreOpening {
   /// Prepares the process for a faster first opening of a store. Call it before the program has a second thread.
   package static func prepareProcess() { LMDBLibrary.prepareProcess() }
 
-  static func create(
-    at path: String, model: ManagedObjectModel, _ options: StoreOptions
-  ) throws(StoreError) -> ObjectStore {
+  /// Returns the tables of a new store, and the entries of its table `metadata`.
+  package static func newStore(
+    _ model: ManagedObjectModel, _ options: StoreOptions
+  ) throws(StoreError) -> (tables: [TableCode], entries: [(key: [UInt8], value: [UInt8])]) {
     let warnings: [ModelWarning]
     do {
       warnings = try model.validate()
@@ -25,14 +26,20 @@ package enum StoreOpening {
     // Contradictions that no object can satisfy would otherwise show up only at a save.
     for warning in warnings where warning.kind.isContradiction { options.logger?.warning("model: \(warning)") }
     let catalog = try StoreCatalog(new: model)
-    let entries = try catalog.entries(uuid: UUID(), created: Date())
+    return (catalog.tableCodes, try catalog.entries(uuid: UUID(), created: Date()))
+  }
+
+  static func create(
+    at path: String, model: ManagedObjectModel, _ options: StoreOptions
+  ) throws(StoreError) -> ObjectStore {
+    let new = try newStore(model, options)
     let environment: LMDBEnvironment
     do {
       environment = try LMDBEnvironment.create(
-        at: path, tables: catalog.tableCodes.compactMap(\.name), options: options.lmdb
+        at: path, tables: new.tables.compactMap(\.name), options: options.lmdb
       ) { transaction in
         let metadata = try transaction.environment.table(named: TableCode.metadata.name ?? "")
-        for (key, value) in entries { try transaction.put(metadata, key.span.bytes, value.span.bytes) }
+        for (key, value) in new.entries { try transaction.put(metadata, key.span.bytes, value.span.bytes) }
       }
     } catch let error as LMDBError {
       throw StoreError(error)
@@ -63,14 +70,21 @@ package enum StoreOpening {
     do throws(StoreError) {
       if environment.isShorterThanLastPage { try PageVerification.verify(of: environment, path: path) }
       logFindings(environment, options)
-      let store = try assemble(LMDBEngine(environment), path: path, model: model, options: options)
-      BlobStaging.sweep(store)
-      try DerivedRebuild.run(store)
-      return store
+      return try open(LMDBEngine(environment), path: path, model: model, options: options)
     } catch {
       environment.close()
       throw error
     }
+  }
+
+  /// Opens the store in a storage engine, and does what earlier processes left undone.
+  package static func open(
+    _ engine: any StorageEngine, path: String, model: ManagedObjectModel?, options: StoreOptions
+  ) throws(StoreError) -> ObjectStore {
+    let store = try assemble(engine, path: path, model: model, options: options)
+    BlobStaging.sweep(store)
+    try DerivedRebuild.run(store)
+    return store
   }
 
   /// Assembles a store from a storage engine of any kind.

@@ -1,0 +1,89 @@
+#if Postgres
+  /// The tables of the schema `kvclone`, and the statements on them that are not about entries.
+  enum ClusterSchema {
+    /// The version of the tables. A newer library raises it only on request.
+    static let version: Int32 = 1
+
+    /// Creates the schema, if it does not exist.
+    static let install = [
+      "CREATE SCHEMA IF NOT EXISTS kvclone",
+      """
+      CREATE TABLE IF NOT EXISTS kvclone.schema_version (version int4 NOT NULL)
+      """,
+      """
+      INSERT INTO kvclone.schema_version SELECT \(version) WHERE NOT EXISTS (SELECT 1 FROM kvclone.schema_version)
+      """,
+      """
+      CREATE TABLE IF NOT EXISTS kvclone.store (
+        id int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE, number int8 NOT NULL,
+        created timestamptz NOT NULL DEFAULT now()) WITH (fillfactor = 50)
+      """,
+      """
+      CREATE TABLE IF NOT EXISTS kvclone.entry (
+        store int8 NOT NULL, tbl int4 NOT NULL, k bytea NOT NULL, v bytea NOT NULL, PRIMARY KEY (store, tbl, k))
+      """,
+      // Values are compressed by the store if at all, and the server would try again with each one.
+      "ALTER TABLE kvclone.entry ALTER COLUMN v SET STORAGE EXTERNAL",
+      """
+      CREATE TABLE IF NOT EXISTS kvclone.commit (
+        store int8 NOT NULL, number int8 NOT NULL, token bytea NOT NULL, at timestamptz NOT NULL DEFAULT now(),
+        changed bytea NOT NULL, PRIMARY KEY (store, number))
+      """,
+      """
+      CREATE TABLE IF NOT EXISTS kvclone.tally (
+        store int8 NOT NULL, tbl int4 NOT NULL, entries int8 NOT NULL, PRIMARY KEY (store, tbl))
+        WITH (fillfactor = 50)
+      """,
+      """
+      CREATE TABLE IF NOT EXISTS kvclone.stager (
+        store int8 NOT NULL, byte int4 NOT NULL, owner bytea NOT NULL, until timestamptz NOT NULL,
+        PRIMARY KEY (store, byte))
+      """,
+    ]
+
+    /// The tables with rows of each store, in the order in which a store is deleted.
+    static let tablesOfStores = ["stager", "tally", "commit", "entry"]
+
+    static let findStore = """
+      SELECT s.id, t.tbl, (SELECT version FROM kvclone.schema_version) FROM kvclone.store s \
+      LEFT JOIN kvclone.tally t ON t.store = s.id WHERE s.name = $1
+      """
+
+    static let makeStore = "INSERT INTO kvclone.store (name, number) VALUES ($1, 0) RETURNING id"
+
+    static let listStores = """
+      SELECT s.name, s.number, COALESCE((SELECT sum(entries) FROM kvclone.tally WHERE store = s.id), 0)::int8 \
+      FROM kvclone.store s ORDER BY s.name
+      """
+
+    static func makeTable(_ store: Int64, _ table: UInt32) -> PostgresStatement {
+      PostgresStatement(
+        "INSERT INTO kvclone.tally (store, tbl, entries) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING",
+        [.int8(store), .int4(Int32(table))])
+    }
+
+    /// The commit as a row: the primary key refuses a second commit with the number.
+    static func commit(_ store: Int64, _ commit: SharedCache.Commit, _ changed: [UInt8]) -> [PostgresStatement] {
+      [
+        PostgresStatement(
+          "INSERT INTO kvclone.commit (store, number, token, changed) VALUES ($1, $2, $3, $4)",
+          [.int8(store), .int8(commit.number), .bytea(commit.token), .bytea(changed)]),
+        PostgresStatement(
+          "UPDATE kvclone.store SET number = $2 WHERE id = $1", [.int8(store), .int8(commit.number)]),
+      ]
+    }
+
+    static func prune(_ store: Int64, before number: Int64) -> PostgresStatement {
+      PostgresStatement(
+        "DELETE FROM kvclone.commit WHERE store = $1 AND number < $2", [.int8(store), .int8(number)])
+    }
+  }
+
+  /// Identifies a commit attempt, so that its outcome can be looked up.
+  enum CommitToken {
+    static func random() -> [UInt8] {
+      var generator = SystemRandomNumberGenerator()
+      return withUnsafeBytes(of: (generator.next(), generator.next())) { Array($0) }
+    }
+  }
+#endif

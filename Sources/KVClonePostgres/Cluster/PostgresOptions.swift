@@ -1,0 +1,24 @@
+#if Postgres
+  /// Options of a ``PostgresCluster``.
+  public struct PostgresOptions: Sendable {
+    /// The number of connections of this process to the cluster at most, 1 to 1,000. Each open transaction has one.
+    /// Default: 8.
+    public var connections = 8
+    /// The number of bytes that each open store caches. With 0, every transaction reads from the server. Default:
+    /// 32 MiB.
+    public var cacheBytes = 32 << 20
+    /// The time after which the server ends a write transaction that does nothing, so that a stopped process cannot
+    /// hold a store forever. Default: 60 s.
+    public var writerIdleLimit: Duration = .seconds(60)
+    /// The time in which the outcome of a commit is looked up after the connection was lost, before
+    /// `commitOutcomeUnknown` is thrown. Default: 30 s.
+    public var resolveTimeout: Duration = .seconds(30)
+    /// The wait for a free connection at most. Default: 30 s.
+    public var connectionTimeout: Duration = .seconds(30)
+    /// The interval at which commits of other processes are looked for, while something waits for them. Default:
+    /// 100 ms.
+    public var watchInterval: Duration = .milliseconds(100)
+
+    public init() {}
+  }
+#endif

@@ -1,0 +1,193 @@
+#if Postgres
+  import CKVClonePostgres
+
+  /// One connection to the server, used by one thread at a time.
+  ///
+  /// It stays in libpq's pipeline mode: statements that do not depend on each other's results are sent together and take
+  /// one round trip. A statement that is sent often is parsed once per connection.
+  final class PostgresConnection: @unchecked Sendable {
+    private let handle: OpaquePointer
+    /// The names of the prepared statements, by their texts.
+    private var prepared: [String: String] = [:]
+    private var nameCount = 0
+    /// What the server answers next, in this order.
+    private var expected: [Expected] = []
+    /// Whether the connection can only be closed.
+    private(set) var isBroken = false
+
+    private enum Expected {
+      case preparation(String)
+      case statement
+    }
+
+    /// Session settings: lookups by key and scans in key order are the only good plans, even for a table without
+    /// statistics; and a writer that stops is not to hold a store forever.
+    private static let settings = [
+      "SET enable_seqscan = off", "SET enable_bitmapscan = off", "SET enable_sort = off",
+      "SET plan_cache_mode = force_generic_plan", "SET client_min_messages = warning",
+      "SET default_transaction_isolation = 'read committed'",
+    ]
+
+    /// Connects to a server.
+    ///
+    /// - Parameter address: a URL or a list of keywords and values, as libpq takes them.
+    init(_ address: String) throws(PostgresError) {
+      // Keywords of the address precede these, which are defaults.
+      guard let handle = PQconnectdb(address) else {
+        throw PostgresError(state: "", message: "out of memory", isConnectionLost: false)
+      }
+      self.handle = handle
+      guard PQstatus(handle) == CONNECTION_OK else {
+        let message = String(cString: PQerrorMessage(handle))
+        throw PostgresError(state: Self.state(ofConnectError: message), message: message, isConnectionLost: false)
+      }
+      // Notices would go to the standard error output of the program.
+      PQsetNoticeProcessor(handle, { _, _ in }, nil)
+      guard PQenterPipelineMode(handle) == 1 else { throw lost() }
+      _ = try run(Self.settings.map { PostgresStatement($0, isPrepared: false) })
+    }
+
+    deinit { PQfinish(handle) }
+
+    /// libpq has no code for an error while connecting, but the text of the server, which names the reason.
+    private static func state(ofConnectError message: String) -> String {
+      if message.contains("password authentication failed") || message.contains("no password supplied") { return "28P01" }
+      if message.contains("pg_hba.conf") || message.contains("authentication failed") { return "28000" }
+      if message.contains("too many clients") || message.contains("remaining connection slots") { return "53300" }
+      if message.contains("is starting up") || message.contains("is shutting down") { return "57P03" }
+      if message.contains("database \""), message.contains("does not exist") { return "3D000" }
+      return ""
+    }
+
+    /// Sends statements together, and returns their results in one round trip.
+    ///
+    /// - Throws: the first error. The server skips the statements behind it.
+    func run(_ statements: [PostgresStatement]) throws(PostgresError) -> [PostgresRows] {
+      try drain()
+      try queue(statements)
+      return try results()
+    }
+
+    /// Runs one statement.
+    func run(_ text: String, _ values: [PostgresValue] = []) throws(PostgresError) -> PostgresRows {
+      try run([PostgresStatement(text, values)])[0]
+    }
+
+    /// Sends statements, and does not wait: the next use of the connection reads their results and ignores errors.
+    func send(_ statements: [PostgresStatement]) {
+      do throws(PostgresError) {
+        try drain()
+        try queue(statements)
+      } catch {
+        isBroken = true
+      }
+    }
+
+    private func drain() throws(PostgresError) {
+      if isBroken { throw lost() }
+      if expected.isEmpty { return }
+      do throws(PostgresError) {
+        _ = try results()
+      } catch where !error.isConnectionLost {
+        // An abort of a transaction that the server has ended already.
+      }
+    }
+
+    private func queue(_ statements: [PostgresStatement]) throws(PostgresError) {
+      for statement in statements {
+        guard try isSent(statement) else { throw lost() }
+        expected.append(.statement)
+      }
+      guard PQpipelineSync(handle) == 1 else { throw lost() }
+    }
+
+    private func isSent(_ statement: PostgresStatement) throws(PostgresError) -> Bool {
+      let count = Int32(statement.values.count)
+      var lengths: [Int32] = []
+      var formats: [Int32] = []
+      var offsets: [Int] = []
+      var bytes: [UInt8] = []
+      for value in statement.values {
+        lengths.append(Int32(value.bytes.count))
+        formats.append(1)
+        if statement.values.count > 1 || value.bytes.isEmpty {
+          offsets.append(bytes.count)
+          bytes.append(contentsOf: value.bytes)
+          // libpq takes a null pointer for a null value; an empty one needs an address.
+          bytes.append(0)
+        } else {
+          offsets.append(0)
+          bytes = value.bytes
+        }
+      }
+      let name = try preparedName(statement)
+      return bytes.withUnsafeBytes { bytes in
+        let pointers = offsets.map { offset in
+          bytes.baseAddress.map { ($0 + offset).assumingMemoryBound(to: CChar.self) as UnsafePointer<CChar>? } ?? nil
+        }
+        if let name {
+          return PQsendQueryPrepared(handle, name, count, pointers, lengths, formats, 1) == 1
+        }
+        return PQsendQueryParams(
+          handle, statement.text, count, statement.values.map(\.type), pointers, lengths, formats, 1) == 1
+      }
+    }
+
+    /// Returns the name of a statement that the server has parsed, or nil if it is sent as text.
+    private func preparedName(_ statement: PostgresStatement) throws(PostgresError) -> String? {
+      guard statement.isPrepared else { return nil }
+      if let name = prepared[statement.text] { return name }
+      nameCount += 1
+      let name = "kvclone\(nameCount)"
+      guard
+        PQsendPrepare(handle, name, statement.text, Int32(statement.values.count), statement.values.map(\.type)) == 1
+      else { throw lost() }
+      prepared[statement.text] = name
+      expected.append(.preparation(statement.text))
+      return name
+    }
+
+    /// Reads the results of everything that was sent.
+    private func results() throws(PostgresError) -> [PostgresRows] {
+      var found: [PostgresRows] = []
+      var failure: PostgresError?
+      defer { expected = [] }
+      for expected in expected {
+        guard let result = PQgetResult(handle) else { throw failure ?? lost() }
+        switch (expected, PQresultStatus(result)) {
+        case (.statement, PGRES_TUPLES_OK), (.statement, PGRES_COMMAND_OK): found.append(PostgresRows(result))
+        case (.preparation, PGRES_COMMAND_OK): PQclear(result)
+        default:
+          // The server skips what follows an error, so the statement is parsed again with its next use.
+          if case .preparation(let text) = expected { prepared[text] = nil }
+          if PQresultStatus(result) != PGRES_PIPELINE_ABORTED { failure = failure ?? error(of: result) }
+          PQclear(result)
+        }
+        // Nil separates the results of statements.
+        while let extra = PQgetResult(handle) { PQclear(extra) }
+      }
+      guard let sync = PQgetResult(handle) else { throw failure ?? lost() }
+      if PQresultStatus(sync) != PGRES_PIPELINE_SYNC { isBroken = true }
+      PQclear(sync)
+      if PQstatus(handle) == CONNECTION_BAD { throw lost(failure) }
+      if let failure { throw failure }
+      return found
+    }
+
+    private func error(of result: OpaquePointer) -> PostgresError {
+      let state = PQresultErrorField(result, kvclone_pg_field_sqlstate()).map { String(cString: $0) } ?? ""
+      let message =
+        PQresultErrorField(result, kvclone_pg_field_message()).map { String(cString: $0) }
+        ?? String(cString: PQresultErrorMessage(result))
+      return PostgresError(
+        state: state, message: message, isConnectionLost: state.isEmpty || PQstatus(handle) == CONNECTION_BAD)
+    }
+
+    private func lost(_ failure: PostgresError? = nil) -> PostgresError {
+      isBroken = true
+      return PostgresError(
+        state: failure?.state ?? "", message: failure?.message ?? String(cString: PQerrorMessage(handle)),
+        isConnectionLost: true)
+    }
+  }
+#endif

@@ -1,0 +1,75 @@
+#if Postgres
+  /// A parameter of a statement, in the binary format of the protocol.
+  struct PostgresValue {
+    /// The object id of the type in PostgreSQL's catalog.
+    let type: UInt32
+    let bytes: [UInt8]
+
+    static func int8(_ value: Int64) -> Self { Self(type: 20, bytes: bigEndian(value)) }
+
+    static func int4(_ value: Int32) -> Self { Self(type: 23, bytes: bigEndian(value)) }
+
+    static func text(_ value: String) -> Self { Self(type: 25, bytes: Array(value.utf8)) }
+
+    static func bytea(_ value: [UInt8]) -> Self { Self(type: 17, bytes: value) }
+
+    static func bytea(_ value: UnsafeRawBufferPointer) -> Self { Self(type: 17, bytes: Array(value)) }
+
+    static func uuid(_ value: (UInt64, UInt64)) -> Self {
+      Self(type: 2950, bytes: bigEndian(value.0) + bigEndian(value.1))
+    }
+
+    private static func bigEndian(_ value: some FixedWidthInteger) -> [UInt8] {
+      withUnsafeBytes(of: value.bigEndian) { Array($0) }
+    }
+  }
+
+  /// An array parameter while it is filled: the header of the protocol's format, then each element behind its length.
+  struct PostgresArray {
+    private static let headerLength = 20
+
+    private let type: UInt32
+    private let elementType: UInt32
+    private var bytes: [UInt8] = []
+    private(set) var count = 0
+
+    /// The number of bytes of the elements and their lengths.
+    var byteCount: Int { bytes.count - Self.headerLength }
+
+    static var ofBytea: Self { Self(type: 1001, elementType: 17) }
+    static var ofInt4: Self { Self(type: 1007, elementType: 23) }
+
+    private init(type: UInt32, elementType: UInt32) {
+      self.type = type
+      self.elementType = elementType
+      bytes = Array(repeating: 0, count: Self.headerLength)
+    }
+
+    mutating func append(_ element: UnsafeRawBufferPointer) {
+      appendBigEndian(UInt32(element.count))
+      bytes.append(contentsOf: element)
+      count += 1
+    }
+
+    mutating func append(_ element: Int32) {
+      appendBigEndian(4)
+      appendBigEndian(UInt32(bitPattern: element))
+      count += 1
+    }
+
+    private mutating func appendBigEndian(_ value: UInt32) {
+      withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    var value: PostgresValue {
+      var bytes = bytes
+      // One dimension, no null, the type of the elements, their number, and the first index.
+      for (place, field) in [1, 0, elementType, UInt32(count), 1].enumerated() {
+        withUnsafeBytes(of: field.bigEndian) { field in
+          bytes.replaceSubrange(place * 4..<place * 4 + 4, with: field)
+        }
+      }
+      return PostgresValue(type: type, bytes: bytes)
+    }
+  }
+#endif

@@ -1,0 +1,41 @@
+#if Postgres
+  import KVCloneCore
+  import KVCloneRecords
+
+  /// The commits of a store since the one that a cache knows.
+  enum CommitList {
+    /// The number of the store, and the commits from the known one on, or the last one.
+    static let statement = """
+      SELECT s.number, c.number, c.token, c.changed FROM kvclone.store s \
+      JOIN kvclone.commit c ON c.store = s.id AND c.number >= least($2, s.number) \
+      WHERE s.id = $1 ORDER BY c.number
+      """
+
+    /// Returns the last commit, and the cache in its state.
+    ///
+    /// - Parameter known: the commit that the cache knows, and its entries.
+    static func state(
+      _ rows: PostgresRows, _ known: (commit: SharedCache.Commit?, entries: EntryCache), _ engine: PostgresEngine
+    ) throws(StoreError) -> (commit: SharedCache.Commit, entries: EntryCache) {
+      guard rows.count > 0, let number = rows.integer(0, 0), rows.integer(rows.count - 1, 1) == number else {
+        throw StoreError(
+          .storeNotFound, "the store \(engine.name) is no longer in the cluster; it was dropped, or moved")
+      }
+      let last = SharedCache.Commit(number: number, token: Array(rows.bytes(rows.count - 1, 2)))
+      // A cache of another history has nothing in common: a failover has lost its last commits.
+      guard let commit = known.commit, rows.integer(0, 1) == commit.number,
+        rows.bytes(0, 2).elementsEqual(commit.token), number - commit.number == Int64(rows.count - 1)
+      else { return (last, EntryCache()) }
+      var entries = known.entries
+      for row in 1..<max(1, rows.count) where !ChangedKeys.remove(rows.bytes(row, 3), from: &entries) {
+        return (last, EntryCache())
+      }
+      return (last, entries)
+    }
+  }
+
+  /// The number of entries of a table.
+  enum Tally {
+    static let statement = "SELECT entries FROM kvclone.tally WHERE store = $1 AND tbl = $2"
+  }
+#endif

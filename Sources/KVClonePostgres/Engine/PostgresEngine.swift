@@ -1,0 +1,138 @@
+#if Postgres
+  import KVCloneCore
+  import KVCloneLMDB
+  import KVCloneRecords
+  import Synchronization
+
+  /// The storage engine of one store in a cluster.
+  final class PostgresEngine: StorageEngine {
+    /// PostgreSQL's limit for a value is 1 GiB, and a message holds several copies.
+    static let maximumValueLength = 256 << 20
+
+    let cluster: PostgresCluster
+    let name: String
+    /// The id of the store in the cluster.
+    let store: Int64
+    let cache: SharedCache
+    let turn = WriteTurn()
+    let commits = CommitPoll()
+    private let tables: Mutex<Set<UInt32>>
+    private let isClosed = Atomic(false)
+
+    /// Finds a store by its name, in one round trip.
+    init(_ cluster: PostgresCluster, name: String) throws(StoreError) {
+      let rows: PostgresRows
+      do {
+        rows = try cluster.pool.run([PostgresStatement(ClusterSchema.findStore, [.text(name)])])[0]
+      } catch {
+        throw cluster.storeError(error)
+      }
+      guard rows.count > 0, let store = rows.integer(0, 0) else { throw PostgresCluster.notFound(name) }
+      try PostgresCluster.check(version: rows.isNull(0, 2) ? nil : rows.integer(0, 2))
+      self.cluster = cluster
+      self.name = name
+      self.store = store
+      cache = SharedCache(byteLimit: cluster.options.cacheBytes)
+      let found = (0..<rows.count).compactMap { rows.isNull($0, 1) ? nil : rows.integer($0, 1).map(UInt32.init) }
+      tables = Mutex(Set(found))
+    }
+
+    /// Creates a store with entries of one table, in one transaction.
+    static func create(
+      _ cluster: PostgresCluster, name: String, tables: [TableCode], _ table: TableCode,
+      _ entries: [(key: [UInt8], value: [UInt8])]
+    ) throws(StoreError) {
+      do {
+        let connection = try cluster.pool.take()
+        defer { cluster.pool.give(back: connection, isUsable: true) }
+        do throws(PostgresError) {
+          let made = try connection.run([
+            PostgresStatement("BEGIN", isPrepared: false),
+            PostgresStatement(ClusterSchema.makeStore, [.text(name)]),
+          ])
+          let store = made[1].integer(0, 0) ?? 0
+          let overlay = Overlay()
+          for entry in entries {
+            entry.key.withUnsafeBytes { key in
+              entry.value.withUnsafeBytes { overlay.set(UInt32(table.rawValue), key, $0) }
+            }
+          }
+          _ = try connection.run(
+            tables.map { ClusterSchema.makeTable(store, UInt32($0.rawValue)) }
+              + EntryChanges(overlay, store).statements
+              + ClusterSchema.commit(store, SharedCache.Commit(number: 0, token: CommitToken.random()), [0])
+              + [PostgresStatement("COMMIT", isPrepared: false)])
+        } catch {
+          connection.send([PostgresStatement("ROLLBACK", isPrepared: false)])
+          if error.state == "23505" {
+            throw StoreError(
+              .storeExists, "the cluster has a store \(name) already; open it, or choose another name")
+          }
+          throw error
+        }
+      } catch {
+        throw cluster.storeError(error)
+      }
+    }
+
+    var cacheLimit: Int { max(1 << 20, cluster.options.cacheBytes) }
+
+    func hasTable(_ table: UInt32) -> Bool { tables.withLock { $0.contains(table) } }
+
+    func noteTables(_ made: Set<UInt32>) {
+      if !made.isEmpty { tables.withLock { $0.formUnion(made) } }
+    }
+
+    private func requireOpen() throws(StoreError) {
+      if isClosed.load(ordering: .relaxed) { throw StoreError(.closed, "the store was closed") }
+    }
+
+    func openTables(_ codes: [TableCode], create: Bool) throws(StoreError) -> [StorageTable] {
+      try requireOpen()
+      let handles = codes.map { UInt32($0.rawValue) }
+      if !handles.allSatisfy(hasTable) {
+        if create {
+          let writer = try PostgresWriter(self, timeout: .seconds(30), isDryRun: false)
+          _ = try writer.makeTables(codes)
+          try writer.commit()
+        } else {
+          // Another process may have created them.
+          let found = try PostgresEngine(cluster, name: name)
+          noteTables(found.tables.withLock { $0 })
+        }
+      }
+      guard handles.allSatisfy(hasTable) else {
+        throw StoreError(.invalidStore, "a table of the store \(name) is missing")
+      }
+      return zip(codes, handles).map { StorageTable(code: $0, handle: $1) }
+    }
+
+    func beginRead() throws(StoreError) -> any StorageBackend {
+      try requireOpen()
+      return try PostgresReader(self)
+    }
+
+    func beginWrite(label: String, timeout: Duration, isDryRun: Bool) throws(StoreError) -> any StorageBackend {
+      try requireOpen()
+      return try PostgresWriter(self, timeout: timeout, isDryRun: isDryRun)
+    }
+
+    func watchCommits(_ body: @escaping @Sendable () -> Void) -> (any CommitWatch)? {
+      let (cluster, store) = (cluster, store)
+      return commits.watch(
+        every: cluster.options.watchInterval,
+        {
+          let rows = try? cluster.pool.run([
+            PostgresStatement("SELECT number FROM kvclone.store WHERE id = $1", [.int8(store)])
+          ])
+          return rows.flatMap { $0[0].count > 0 ? $0[0].integer(0, 0) : nil }
+        }, body)
+    }
+
+    func facts() throws(StoreError) -> StorageFacts {
+      StorageFacts(fileBytes: 0, pageCount: 0, pageSize: FormatLimits.pageSize)
+    }
+
+    func close() { isClosed.store(true, ordering: .relaxed) }
+  }
+#endif

@@ -1,0 +1,123 @@
+#if Postgres
+  import KVCloneCore
+  import KVCloneLMDB
+  import KVCloneRecords
+
+  /// A read transaction: the state of the store at its begin, in a transaction of the server that sees no later commit.
+  final class PostgresReader: StorageBackend {
+    private let engine: PostgresEngine
+    private let connection: PostgresConnection
+    private let entries: EntryReader
+    private let commitRead: SharedCache.Commit
+    private var counts: [UInt32: UInt64] = [:]
+
+    init(_ engine: PostgresEngine) throws(StoreError) {
+      let connection = try engine.cluster.pool.take()
+      do {
+        let known = engine.cache.current
+        let results = try connection.run([
+          PostgresStatement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", isPrepared: false),
+          PostgresStatement(
+            CommitList.statement, [.int8(engine.store), .int8(known.commit?.number ?? .max)]),
+        ])
+        let state = try CommitList.state(results[1], known, engine)
+        commitRead = state.commit
+        entries = EntryReader(connection, store: engine.store, state.entries, cacheLimit: engine.cacheLimit)
+      } catch {
+        engine.cluster.pool.give(back: connection, isUsable: false)
+        throw engine.cluster.storeError(error)
+      }
+      self.engine = engine
+      self.connection = connection
+    }
+
+    deinit {
+      engine.cache.keep(entries.cache, as: commitRead)
+      connection.send([PostgresStatement("COMMIT", isPrepared: false)])
+      engine.cluster.pool.give(back: connection, isUsable: true)
+    }
+
+    var stateNumber: UInt64 { UInt64(commitRead.number) }
+
+    func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
+      try PostgresKey.check(key)
+      return try entries.entry(table.handle, key)?.value
+    }
+
+    func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
+      -> StorageEntryPointers?
+    {
+      if !key.isEmpty { try PostgresKey.check(key) }
+      let found: EntryRow?
+      switch mode {
+      case .atOrAfter: found = try entries.next(table.handle, from: key)
+      case .atOrBefore:
+        if key.isEmpty { return nil }
+        let end = successor(of: key)
+        found = try end.withBytes { (end) throws(StoreError) in
+          try entries.previous(table.handle, before: end)
+        }
+      }
+      return found.map { StorageEntryPointers(key: $0.key, value: $0.value) }
+    }
+
+    func scan(
+      _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
+      _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+      if !key.isEmpty { try PostgresKey.check(key) }
+      try entries.scan(table.handle, from: key, before: end) { (row) throws(StoreError) in
+        try body(RawSpan(_unsafeBytes: row.key), RawSpan(_unsafeBytes: row.value))
+      }
+    }
+
+    func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 {
+      if let count = counts[table.handle] { return count }
+      do throws(PostgresError) {
+        let rows = try connection.run(Tally.statement, [.int8(engine.store), .int4(Int32(table.handle))])
+        let count = rows.count > 0 ? UInt64(max(0, rows.integer(0, 0) ?? 0)) : 0
+        counts[table.handle] = count
+        return count
+      } catch {
+        throw error.storeError
+      }
+    }
+
+    func prefetchWindow(isAscending: Bool) -> Int { isAscending ? 0 : 2048 }
+
+    func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
+      entries.prefetch(table.handle, keys, stride: stride)
+    }
+
+    func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {
+      throw PostgresKey.readOnly
+    }
+
+    func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
+      throws(StoreError)
+    {
+      throw PostgresKey.readOnly
+    }
+
+    func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
+      throw PostgresKey.readOnly
+    }
+
+    func commit() throws(StoreError) {}
+
+    func abort() {}
+  }
+
+  enum PostgresKey {
+    static func check(_ key: UnsafeRawBufferPointer) throws(StoreError) {
+      guard (1...FormatLimits.maximumKeyLength).contains(key.count) else {
+        throw StoreError(
+          .limitExceeded, "a key has 1 to \(FormatLimits.maximumKeyLength) bytes, not \(key.count)")
+      }
+    }
+
+    static var readOnly: StoreError {
+      StoreError(.readOnly, "a read transaction cannot write; use ObjectStore.write")
+    }
+  }
+#endif

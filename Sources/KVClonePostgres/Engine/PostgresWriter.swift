@@ -1,0 +1,333 @@
+#if Postgres
+  import KVCloneCore
+  import KVCloneLMDB
+  import KVCloneRecords
+
+  /// The write transaction of a store: it holds the lock of the store's row, and keeps its changes in an overlay until
+  /// they become large, or until its commit.
+  final class PostgresWriter: StorageBackend {
+    /// The overlay is sent to the server above this length.
+    private static let overlayLimit = 16 << 20
+    /// The commits that are kept for caches of other processes.
+    private static let keptCommitCount: Int64 = 4096
+
+    private let engine: PostgresEngine
+    private let connection: PostgresConnection
+    private let entries: EntryReader
+    private let base: SharedCache.Commit
+    private let isDryRun: Bool
+    private var overlay = Overlay()
+    private var changed = ChangedKeys()
+    /// The tables that were sent to the server, whose entries in the cache are outdated.
+    private var sentTables: Set<UInt32> = []
+    /// The tables that this transaction creates.
+    private var madeTables: Set<UInt32> = []
+    private var lastKeys: [UInt32: [UInt8]] = [:]
+    private var isEmpty = true
+    private var hasFailed = false
+    private var isOpen = true
+
+    init(_ engine: PostgresEngine, timeout: Duration, isDryRun: Bool) throws(StoreError) {
+      try engine.turn.take(timeout)
+      var connection: PostgresConnection?
+      do {
+        let taken = try engine.cluster.pool.take()
+        connection = taken
+        let known = engine.cache.current
+        let results = try taken.run([
+          PostgresStatement("BEGIN", isPrepared: false),
+          // 0 would be no limit.
+          PostgresStatement("SET LOCAL lock_timeout = \(max(1, timeout.milliseconds))", isPrepared: false),
+          PostgresStatement(
+            "SET LOCAL idle_in_transaction_session_timeout = \(engine.cluster.options.writerIdleLimit.milliseconds)",
+            isPrepared: false),
+          PostgresStatement("SELECT number FROM kvclone.store WHERE id = $1 FOR UPDATE", [.int8(engine.store)]),
+          PostgresStatement(CommitList.statement, [.int8(engine.store), .int8(known.commit?.number ?? .max)]),
+        ])
+        let state = try CommitList.state(results[4], known, engine)
+        base = state.commit
+        entries = EntryReader(taken, store: engine.store, state.entries, cacheLimit: engine.cacheLimit)
+        self.connection = taken
+      } catch {
+        if let connection {
+          connection.send([PostgresStatement("ROLLBACK", isPrepared: false)])
+          engine.cluster.pool.give(back: connection, isUsable: true)
+        }
+        engine.turn.give()
+        throw engine.cluster.storeError(error)
+      }
+      self.engine = engine
+      self.isDryRun = isDryRun
+    }
+
+    deinit { abort() }
+
+    // MARK: Reading
+
+    func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
+      try PostgresKey.check(key)
+      if let change = overlay.table(table.handle)?.change(of: key) { return change.value }
+      return try entries.entry(table.handle, key)?.value
+    }
+
+    func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
+      -> StorageEntryPointers?
+    {
+      if !key.isEmpty { try PostgresKey.check(key) }
+      switch mode {
+      case .atOrAfter: return try next(table.handle, from: key)
+      case .atOrBefore:
+        if key.isEmpty { return nil }
+        let end = successor(of: key)
+        return try end.withBytes { (end) throws(StoreError) in try previous(table.handle, before: end) }
+      }
+    }
+
+    private func next(_ table: UInt32, from key: UnsafeRawBufferPointer) throws(StoreError) -> StorageEntryPointers? {
+      guard let changes = overlay.table(table) else {
+        return try entries.next(table, from: key).map { StorageEntryPointers(key: $0.key, value: $0.value) }
+      }
+      var stored = try entries.next(table, from: key)
+      var change = changes.next(from: key)
+      while true {
+        let difference = change.map { change in stored.map { keyOrder(change.key, $0.key) } ?? -1 } ?? 1
+        if difference > 0 { return stored.map { StorageEntryPointers(key: $0.key, value: $0.value) } }
+        guard let current = change else { return nil }
+        if let value = current.value { return StorageEntryPointers(key: current.key, value: value) }
+        // A deleted key.
+        let behind = successor(of: current.key)
+        (stored, change) = try behind.withBytes { (behind) throws(StoreError) in
+          (difference == 0 ? try entries.next(table, from: behind) : stored, changes.next(from: behind))
+        }
+      }
+    }
+
+    /// - Parameter key: empty for the last entry of the table.
+    private func previous(_ table: UInt32, before key: UnsafeRawBufferPointer) throws(StoreError)
+      -> StorageEntryPointers?
+    {
+      var stored = try entries.previous(table, before: key)
+      guard let changes = overlay.table(table) else {
+        return stored.map { StorageEntryPointers(key: $0.key, value: $0.value) }
+      }
+      var change = changes.previous(before: key)
+      while true {
+        let difference = change.map { change in stored.map { keyOrder(change.key, $0.key) } ?? 1 } ?? -1
+        if difference < 0 { return stored.map { StorageEntryPointers(key: $0.key, value: $0.value) } }
+        guard let current = change else { return nil }
+        if let value = current.value { return StorageEntryPointers(key: current.key, value: value) }
+        if difference == 0 { stored = try entries.previous(table, before: current.key) }
+        change = changes.previous(before: current.key)
+      }
+    }
+
+    func scan(
+      _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
+      _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+      if !key.isEmpty { try PostgresKey.check(key) }
+      let changes = overlay.table(table.handle)
+      var change = changes?.next(from: key)
+      var isStopped = false
+      /// Passes the changes before a key, and returns false when the scan ends.
+      func passChanges(before limit: UnsafeRawBufferPointer?) throws(StoreError) -> Bool {
+        while let current = change, limit.map({ keyOrder(current.key, $0) < 0 }) ?? true {
+          if !end.isEmpty, keyOrder(current.key, end) >= 0 { return true }
+          if let value = current.value,
+            try !body(RawSpan(_unsafeBytes: current.key), RawSpan(_unsafeBytes: value))
+          {
+            isStopped = true
+            return false
+          }
+          change = nextChange(behind: current.key)
+        }
+        return true
+      }
+      func nextChange(behind key: UnsafeRawBufferPointer) -> Overlay.Change? {
+        successor(of: key).withUnsafeBytes { changes?.next(from: $0) }
+      }
+      try entries.scan(table.handle, from: key, before: end) { (row) throws(StoreError) in
+        if changes != nil {
+          if try !passChanges(before: row.key) { return false }
+          // A change of this key replaces it: it is passed with the next ones.
+          if let current = change, keyOrder(current.key, row.key) == 0 { return true }
+        }
+        let goesOn = try body(RawSpan(_unsafeBytes: row.key), RawSpan(_unsafeBytes: row.value))
+        isStopped = !goesOn
+        return goesOn
+      }
+      if !isStopped { _ = try passChanges(before: nil) }
+    }
+
+    func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 {
+      if overlay.table(table.handle) != nil { try send() }
+      do throws(PostgresError) {
+        let rows = try connection.run(Tally.statement, [.int8(engine.store), .int4(Int32(table.handle))])
+        return rows.count > 0 ? UInt64(max(0, rows.integer(0, 0) ?? 0)) : 0
+      } catch {
+        throw failed(error.storeError)
+      }
+    }
+
+    func prefetchWindow(isAscending: Bool) -> Int { isAscending ? 0 : 2048 }
+
+    func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
+      entries.prefetch(table.handle, keys, stride: stride)
+    }
+
+    // MARK: Changes
+
+    private func beginChange(_ key: UnsafeRawBufferPointer, byteCount: Int = 0) throws(StoreError) {
+      if hasFailed { throw Self.aborted }
+      do throws(StoreError) {
+        try PostgresKey.check(key)
+        if byteCount > PostgresEngine.maximumValueLength {
+          throw StoreError(
+            .unsupportedByEngine,
+            "a value of \(byteCount) bytes exceeds the \(PostgresEngine.maximumValueLength) that this engine stores")
+        }
+        if overlay.byteCount > Self.overlayLimit { try send() }
+      } catch {
+        throw failed(error)
+      }
+      isEmpty = false
+    }
+
+    private func failed(_ error: StoreError) -> StoreError {
+      hasFailed = true
+      return error
+    }
+
+    private static var aborted: StoreError {
+      StoreError(.transactionAborted, "an earlier change failed; the transaction can only be aborted")
+    }
+
+    func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {
+      try beginChange(key, byteCount: value.count)
+      overlay.set(table.handle, key, value)
+      if let last = lastKeys[table.handle], last.order(to: key) < 0 { lastKeys[table.handle] = Array(key) }
+      entries.release()
+    }
+
+    func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
+      throws(StoreError)
+    {
+      try beginChange(key, byteCount: value.count)
+      let last: [UInt8]
+      if let known = lastKeys[table.handle] {
+        last = known
+      } else {
+        last = try previous(table.handle, before: .noBytes).map { Array($0.key) } ?? []
+      }
+      if last.order(to: key) >= 0 {
+        throw failed(StoreError(.limitExceeded, "an appended key is not above all others of its table"))
+      }
+      overlay.set(table.handle, key, value)
+      lastKeys[table.handle] = Array(key)
+      entries.release()
+    }
+
+    func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
+      try beginChange(key)
+      do throws(StoreError) {
+        guard try get(table, key) != nil else { return false }
+      } catch {
+        throw failed(error)
+      }
+      overlay.set(table.handle, key, nil)
+      lastKeys[table.handle] = nil
+      entries.release()
+      return true
+    }
+
+    func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] {
+      if hasFailed { throw Self.aborted }
+      let handles = tables.map { UInt32($0.rawValue) }
+      let missing = handles.filter { !engine.hasTable($0) && !madeTables.contains($0) }
+      if !missing.isEmpty {
+        do throws(PostgresError) {
+          _ = try connection.run(missing.map { ClusterSchema.makeTable(engine.store, $0) })
+        } catch {
+          throw failed(error.storeError)
+        }
+        madeTables.formUnion(missing)
+        isEmpty = false
+      }
+      return zip(tables, handles).map { StorageTable(code: $0, handle: $1) }
+    }
+
+    // MARK: Sending
+
+    /// Sends the overlay to the server, which applies it in the open transaction.
+    private func send() throws(StoreError) {
+      if overlay.isEmpty { return }
+      let statements = takeOverlay()
+      do throws(PostgresError) { _ = try connection.run(statements) } catch { throw failed(error.storeError) }
+    }
+
+    /// Empties the overlay, and returns the statements that apply it.
+    private func takeOverlay() -> [PostgresStatement] {
+      let changes = EntryChanges(overlay, engine.store)
+      for (table, sent) in overlay.tables {
+        changed.add(table, sent)
+        entries.cache.removeAll(of: table)
+      }
+      sentTables.formUnion(overlay.tables.keys)
+      overlay = Overlay()
+      return changes.statements
+    }
+
+    // MARK: Ending
+
+    func commit() throws(StoreError) {
+      guard isOpen else { throw Self.aborted }
+      if hasFailed || isDryRun {
+        abort()
+        if isDryRun && !hasFailed { return }
+        throw Self.aborted
+      }
+      if isEmpty { return abort() }
+      let own = overlay
+      var statements = EntryChanges(own, engine.store).statements
+      var changed = changed
+      for (table, sent) in own.tables { changed.add(table, sent) }
+      let commit = SharedCache.Commit(number: base.number + 1, token: CommitToken.random())
+      statements += ClusterSchema.commit(engine.store, commit, changed.encoded)
+      if commit.number % 256 == 0 {
+        statements.append(ClusterSchema.prune(engine.store, before: commit.number - Self.keptCommitCount))
+      }
+      isOpen = false
+      defer { engine.turn.give() }
+      do throws(PostgresError) {
+        let results = try connection.run(statements + [PostgresStatement("COMMIT", isPrepared: false)])
+        // An aborted transaction answers ROLLBACK, without an error.
+        guard results.last?.tag == "COMMIT" else {
+          throw PostgresError(state: "25P02", message: "the server rolled the transaction back", isConnectionLost: false)
+        }
+      } catch {
+        connection.send([PostgresStatement("ROLLBACK", isPrepared: false)])
+        engine.cluster.pool.give(back: connection, isUsable: !error.isConnectionLost)
+        guard error.isConnectionLost else { throw error.storeError }
+        engine.cache.forget()
+        // Throws unless the commit is found.
+        return try CommitResolution(engine, commit).resolve(error)
+      }
+      engine.cluster.pool.give(back: connection, isUsable: true)
+      engine.noteTables(madeTables)
+      var known = entries.cache
+      for (table, changes) in own.tables {
+        for block in changes.blocks { for change in block { known.apply(table, change.key, change.value) } }
+      }
+      engine.cache.keep(known, as: commit)
+      engine.commits.note()
+    }
+
+    func abort() {
+      guard isOpen else { return }
+      isOpen = false
+      connection.send([PostgresStatement("ROLLBACK", isPrepared: false)])
+      engine.cluster.pool.give(back: connection, isUsable: true)
+      engine.turn.give()
+    }
+  }
+#endif

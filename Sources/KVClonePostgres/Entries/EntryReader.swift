@@ -1,0 +1,229 @@
+#if Postgres
+  import KVCloneCore
+  import KVCloneLMDB
+  import KVCloneRecords
+
+  /// The entries of a store in the state of one transaction: from the cache, or else from the server in batches.
+  ///
+  /// The bytes that it returns are valid until ``release()``, or until its end.
+  final class EntryReader {
+    /// The rows that the first read behind a gap fetches. Each fetch that continues the last one doubles them.
+    private static let firstRowCount = 128
+    private static let maximumRowCount = 4096
+    /// The bytes that one fetch aims at: chunks of blobs are fetched a few at a time.
+    private static let fetchedByteCount = 1 << 20
+
+    private let connection: PostgresConnection
+    private let store: Int64
+    private let cacheLimit: Int
+    /// The entries that are known; see ``EntryCache``.
+    var cache: EntryCache
+    /// The owners of the bytes that were returned.
+    private var lent: [ObjectIdentifier: AnyObject] = [:]
+    private var lastLent: AnyObject?
+    /// Per table, the end of the last fetch, its number of rows, and their mean length.
+    private var fetches: [UInt32: (end: [UInt8], rowCount: Int, meanByteCount: Int)] = [:]
+
+    init(_ connection: PostgresConnection, store: Int64, _ cache: EntryCache, cacheLimit: Int) {
+      self.connection = connection
+      self.store = store
+      self.cache = cache
+      self.cacheLimit = cacheLimit
+    }
+
+    /// Ends the validity of the bytes that were returned.
+    func release() {
+      if lastLent == nil { return }
+      lent.removeAll(keepingCapacity: true)
+      lastLent = nil
+    }
+
+    private func lend(_ row: EntryRow) -> EntryRow {
+      if lastLent !== row.owner {
+        lastLent = row.owner
+        lent[ObjectIdentifier(row.owner)] = row.owner
+      }
+      return row
+    }
+
+    // MARK: Reading
+
+    /// Returns the entry of a key, or nil.
+    func entry(_ table: UInt32, _ key: UnsafeRawBufferPointer) throws(StoreError) -> EntryRow? {
+      let range = try range(table, from: key, before: .noBytes)
+      let index = range.index(of: key)
+      guard index < range.rows.count, keyOrder(range.rows[index].key, key) == 0 else { return nil }
+      return lend(range.rows[index])
+    }
+
+    /// Returns the first entry at or behind a key.
+    func next(_ table: UInt32, from key: UnsafeRawBufferPointer) throws(StoreError) -> EntryRow? {
+      var range = try range(table, from: key, before: .noBytes)
+      let index = range.index(of: key)
+      if index < range.rows.count { return lend(range.rows[index]) }
+      while let high = range.high {
+        range = try high.withBytes { (high) throws(StoreError) in
+          try self.range(table, from: high, before: .noBytes)
+        }
+        if let first = range.rows.first { return lend(first) }
+      }
+      return nil
+    }
+
+    /// Returns the last entry before a key, or the last one of the table if the key is empty.
+    func previous(_ table: UInt32, before key: UnsafeRawBufferPointer) throws(StoreError) -> EntryRow? {
+      var end = Array(key)
+      while true {
+        let found = try end.withBytes { (end) throws(StoreError) -> (range: EntryCache.Range, count: Int) in
+          let range: EntryCache.Range
+          if let known = cache.range(table, endingAt: end) {
+            range = known
+          } else {
+            range = try fetchBackwards(table, before: end)
+          }
+          return (range, end.isEmpty ? range.rows.count : range.index(of: end))
+        }
+        if found.count > 0 { return lend(found.range.rows[found.count - 1]) }
+        if found.range.low.isEmpty { return nil }
+        end = found.range.low
+      }
+    }
+
+    /// Calls `body` with each entry from `key` up to `end`, until it returns false. The bytes are valid until it
+    /// returns.
+    func scan(
+      _ table: UInt32, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
+      _ body: (EntryRow) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+      var range = try range(table, from: key, before: end)
+      var index = range.index(of: key)
+      while true {
+        while index < range.rows.count {
+          let row = range.rows[index]
+          if !end.isEmpty, keyOrder(row.key, end) >= 0 { return }
+          if try !body(row) { return }
+          index += 1
+        }
+        guard let high = range.high, end.isEmpty || high.order(to: end) < 0 else { return }
+        range = try high.withBytes { (high) throws(StoreError) in try self.range(table, from: high, before: end) }
+        index = 0
+      }
+    }
+
+    /// Returns a range that contains a key.
+    private func range(
+      _ table: UInt32, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer
+    ) throws(StoreError) -> EntryCache.Range {
+      if let range = cache.range(table, at: key) { return range }
+      return try fetch(table, from: key, before: end)
+    }
+
+    // MARK: Fetching
+
+    private func fetch(
+      _ table: UInt32, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer
+    ) throws(StoreError) -> EntryCache.Range {
+      let count = rowCount(table, from: key)
+      var values = [PostgresValue.int8(store), .int4(Int32(table)), .bytea(key), .int8(Int64(count))]
+      if !end.isEmpty { values.append(.bytea(end)) }
+      let rows = try run(end.isEmpty ? Self.forwards : Self.forwardsToEnd, values)
+      let found = entries(rows)
+      let range: EntryCache.Range
+      if let last = found.last, found.count == count {
+        range = EntryCache.Range(low: Array(key), high: successor(of: last.key), rows: found)
+      } else {
+        range = EntryCache.Range(low: Array(key), high: end.isEmpty ? nil : Array(end), rows: found)
+      }
+      note(range, count, table)
+      // A long scan would displace everything else.
+      if count < Self.maximumRowCount { keep(range, table) }
+      return range
+    }
+
+    private func fetchBackwards(_ table: UInt32, before key: UnsafeRawBufferPointer) throws(StoreError)
+      -> EntryCache.Range
+    {
+      let count = min(Self.firstRowCount, self.rowLimit(table))
+      var values = [PostgresValue.int8(store), .int4(Int32(table)), .int8(Int64(count))]
+      if !key.isEmpty { values.append(.bytea(key)) }
+      let rows = try run(key.isEmpty ? Self.backwards : Self.backwardsFromKey, values)
+      let found = Array(entries(rows).reversed())
+      let low = found.count == count ? found.first.map { Array($0.key) } ?? [] : []
+      let range = EntryCache.Range(low: low, high: key.isEmpty ? nil : Array(key), rows: found)
+      keep(range, table)
+      return range
+    }
+
+    private static let forwards =
+      "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k >= $3 ORDER BY k LIMIT $4"
+    private static let forwardsToEnd =
+      "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k >= $3 AND k < $5 ORDER BY k LIMIT $4"
+    private static let backwards =
+      "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 ORDER BY k DESC LIMIT $3"
+    private static let backwardsFromKey =
+      "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k < $4 ORDER BY k DESC LIMIT $3"
+    private static let listed =
+      "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k = ANY($3) ORDER BY k"
+
+    /// Fetches keys that are read next, in one round trip. An error shows up at the read itself.
+    ///
+    /// - Parameter keys: one after the other, each of `stride` bytes.
+    func prefetch(_ table: UInt32, _ keys: UnsafeRawBufferPointer, stride: Int) {
+      var missing: [UnsafeRawBufferPointer] = []
+      for place in Swift.stride(from: 0, to: keys.count, by: stride) {
+        let key = UnsafeRawBufferPointer(rebasing: keys[place..<place + stride])
+        if cache.range(table, at: key) == nil { missing.append(key) }
+      }
+      if missing.count < 2 { return }
+      missing.sort { keyOrder($0, $1) < 0 }
+      var list = PostgresArray.ofBytea
+      for key in missing { list.append(key) }
+      guard let rows = try? connection.run(Self.listed, [.int8(store), .int4(Int32(table)), list.value]) else { return }
+      let found = entries(rows)
+      var ranges: [EntryCache.Range] = []
+      var next = 0
+      for (place, key) in missing.enumerated() where place == 0 || keyOrder(missing[place - 1], key) != 0 {
+        let isPresent = next < found.count && keyOrder(found[next].key, key) == 0
+        ranges.append(
+          EntryCache.Range(low: Array(key), high: successor(of: key), rows: isPresent ? [found[next]] : []))
+        if isPresent { next += 1 }
+      }
+      makeRoom(ranges.reduce(0) { $0 + $1.byteCount })
+      cache.insert(contentsOf: ranges, table)
+    }
+
+    private func entries(_ rows: PostgresRows) -> [EntryRow] {
+      (0..<rows.count).map { EntryRow(key: rows.bytes($0, 0), value: rows.bytes($0, 1), owner: rows) }
+    }
+
+    private func run(_ text: String, _ values: [PostgresValue]) throws(StoreError) -> PostgresRows {
+      do throws(PostgresError) { return try connection.run(text, values) } catch { throw error.storeError }
+    }
+
+    /// The number of rows of the next fetch.
+    private func rowCount(_ table: UInt32, from key: UnsafeRawBufferPointer) -> Int {
+      var count = Self.firstRowCount
+      if let last = fetches[table], last.end.order(to: key) == 0 { count = last.rowCount * 2 }
+      return min(count, Self.maximumRowCount, rowLimit(table))
+    }
+
+    private func rowLimit(_ table: UInt32) -> Int {
+      let mean = fetches[table]?.meanByteCount ?? (table == UInt32(TableCode.blobs.rawValue) ? 64 << 10 : 0)
+      return max(1, Self.fetchedByteCount / max(1, mean))
+    }
+
+    private func note(_ range: EntryCache.Range, _ count: Int, _ table: UInt32) {
+      let byteCount = range.rows.reduce(0) { $0 + $1.key.count + $1.value.count }
+      fetches[table] = (range.high ?? [], max(1, count), byteCount / max(1, range.rows.count))
+    }
+
+    private func keep(_ range: EntryCache.Range, _ table: UInt32) {
+      makeRoom(range.byteCount)
+      cache.insert(range, table)
+    }
+
+    private func makeRoom(_ byteCount: Int) {
+      if cache.byteCount + byteCount > cacheLimit { cache.removeAll() }
+    }
+  }
+#endif
