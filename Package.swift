@@ -135,6 +135,7 @@ let package = Package(
       name: "KVCloneTestSupport",
       dependencies: [
         "KVCloneOperations", "KVClone", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneCoreData",
+        .target(name: "KVClonePostgres", condition: postgres),
       ],
       path: "Tests/KVCloneTestSupport", swiftSettings: common),
     .testTarget(

@@ -11,6 +11,18 @@ package enum StorageKind: String, CaseIterable, Sendable, CustomTestStringConver
   case lmdb
   /// LMDB with a budget so small that nearly every change spills.
   case spilling
+  /// A PostgreSQL cluster, if the tests have one; see ``PostgresServer``.
+  case postgres
+  /// The cluster without a cache between transactions.
+  case postgresUncached
+
+  package static var allCases: [StorageKind] {
+    let local: [StorageKind] = [.memory, .lmdb, .spilling]
+    #if Postgres
+      if PostgresServer.address != nil { return local + [.postgres, .postgresUncached] }
+    #endif
+    return local
+  }
 
   package var testDescription: String { rawValue }
 }
@@ -23,15 +35,28 @@ package final class StorageFixture {
   package private(set) var engine: any StorageEngine
   package private(set) var tables: [StorageTable] = []
   private let root: String?
+  #if Postgres
+    private var server: PostgresServer?
+  #endif
 
   package var table: StorageTable { tables[0] }
 
   package init(_ kind: StorageKind) throws {
     self.kind = kind
-    if kind == .memory {
+    switch kind {
+    case .memory:
       root = nil
       engine = MemoryStorage()
-    } else {
+    case .postgres, .postgresUncached:
+      root = nil
+      #if Postgres
+        let server = try PostgresServer(caches: kind == .postgres)
+        self.server = server
+        engine = try server.engine()
+      #else
+        preconditionFailure("built without the trait Postgres")
+      #endif
+    case .lmdb, .spilling:
       let root = try temporaryDirectory()
       self.root = root
       engine = LMDBEngine(try LMDBEnvironment.create(at: root + "/store", tables: [], options: Self.options(kind)))
@@ -41,6 +66,9 @@ package final class StorageFixture {
 
   deinit {
     engine.close()
+    #if Postgres
+      server?.drop()
+    #endif
     if let root { try? FileManager.default.removeItem(atPath: root) }
   }
 
@@ -49,6 +77,10 @@ package final class StorageFixture {
     engine.close()
     if let memory = engine as? MemoryStorage {
       memory.reopen()
+    } else if root == nil {
+      #if Postgres
+        if let server { engine = try server.engine() }
+      #endif
     } else {
       engine = LMDBEngine(try LMDBEnvironment.open(at: (root ?? "") + "/store", options: Self.options(kind)))
     }

@@ -1,0 +1,35 @@
+#if Postgres
+  import Foundation
+  import KVCloneCore
+  @testable import KVClonePostgres
+  import KVCloneRecords
+
+  /// A store for a test in the PostgreSQL cluster that the environment variable `KVCLONE_POSTGRES` names.
+  package final class PostgresServer {
+    /// The address of the cluster, or nil if the tests have none.
+    package static let address = ProcessInfo.processInfo.environment["KVCLONE_POSTGRES"]
+
+    private static let isInstalled: Result<Void, any Error> = Result {
+      try PostgresCluster(address ?? "").install()
+    }
+
+    package let cluster: PostgresCluster
+    package let name = "test-" + UUID().uuidString
+
+    /// Creates a store without tables.
+    package init(caches: Bool) throws {
+      try Self.isInstalled.get()
+      var options = PostgresOptions()
+      if !caches { options.cacheBytes = 0 }
+      cluster = PostgresCluster(Self.address ?? "", options: options)
+      try PostgresEngine.create(cluster, name: name, tables: [], .metadata, [])
+    }
+
+    package func engine() throws -> any StorageEngine { try PostgresEngine(cluster, name: name) }
+
+    package func drop() {
+      try? cluster.drop(name)
+      cluster.close()
+    }
+  }
+#endif
