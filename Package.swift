@@ -159,6 +159,13 @@ let package = Package(
       name: "KVCloneTypedTests", dependencies: ["KVClone", "KVCloneGenerator", "KVCloneTestSupport"],
       exclude: ["Notebook.xcdatamodeld", "Todo.xcdatamodeld", "Golden"], swiftSettings: common,
       plugins: ["KVCloneModelPlugin"]),
+    .testTarget(
+      name: "KVClonePostgresTests",
+      dependencies: [
+        .target(name: "KVClonePostgres", condition: postgres), "KVCloneOperations", "KVClone", "KVCloneCore",
+        "KVCloneRecords", "KVCloneTestSupport",
+      ],
+      swiftSettings: common),
     .testTarget(name: "TidyTests", swiftSettings: common),
     .testTarget(
       name: "KVCloneToolTests",

@@ -68,6 +68,10 @@ package final class LMDBEngine: StorageEngine, EngineSpace, EngineFiles {
     environment.watchWrites(body)
   }
 
+  package func uploadLeases() throws(StoreError) -> (any UploadLeases)? {
+    try LMDBUploadLeases(directory: directory, beside: identity)
+  }
+
   package var space: (any EngineSpace)? { self }
 
   package var files: (any EngineFiles)? { self }
@@ -84,6 +88,21 @@ package final class LMDBEngine: StorageEngine, EngineSpace, EngineFiles {
 }
 
 extension FileWatcher: CommitWatch {}
+
+/// Uploads hold their bytes in `stagers.lock`.
+private final class LMDBUploadLeases: UploadLeases {
+  private let file: StagerLockFile
+
+  init(directory: String, beside data: FileSystem.Identity) throws(StoreError) {
+    file = try storeErrors { () throws(LMDBError) in try StagerLockFile(directory: directory, beside: data) }
+  }
+
+  func hold(_ byte: UInt16) throws(StoreError) -> Bool {
+    try storeErrors { () throws(LMDBError) in try file.lock(byte) }
+  }
+
+  func release(_ byte: UInt16) { file.unlock(byte) }
+}
 
 /// A read or write transaction of LMDB. It ends with its last reference.
 ///

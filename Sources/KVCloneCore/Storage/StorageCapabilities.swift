@@ -44,6 +44,15 @@ extension TransactionSpace {
   }
 }
 
+/// Marks staged uploads as alive by one of 65,535 bytes each: no process sweeps an upload with a byte that is held.
+package protocol UploadLeases: AnyObject, Sendable {
+  /// Holds a byte; returns false if another process holds it. Returns true if this object holds it already: the caller
+  /// tracks the uploads within the process.
+  func hold(_ byte: UInt16) throws(StoreError) -> Bool
+  /// Releases a byte that is held.
+  func release(_ byte: UInt16)
+}
+
 /// The local files of an engine that keeps a store in a directory.
 package protocol EngineFiles: AnyObject, Sendable {
   /// The absolute path of the directory at the time of opening.

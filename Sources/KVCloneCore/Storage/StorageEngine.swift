@@ -27,6 +27,8 @@ package protocol StorageEngine: AnyObject, Sendable {
   func clearStaleReaders() throws(StoreError) -> Int
   /// The holder of the write lock, of any process, or nil if it is free.
   func writer() -> WriteLockHolder?
+  /// Opens the marks of staged uploads, or returns nil if the engine is not shared between processes.
+  func uploadLeases() throws(StoreError) -> (any UploadLeases)?
   /// Closes the engine. Nothing may be called afterwards.
   func close()
   /// Sizes, for statistics and checks.
@@ -55,6 +57,8 @@ extension StorageEngine {
   package func clearStaleReaders() throws(StoreError) -> Int { 0 }
 
   package func writer() -> WriteLockHolder? { nil }
+
+  package func uploadLeases() throws(StoreError) -> (any UploadLeases)? { nil }
 
   package var space: (any EngineSpace)? { nil }
 

@@ -19,6 +19,14 @@ public struct WriteLockHolder: Sendable, Hashable {
   /// Whether this process holds the lock.
   public let isThisProcess: Bool
 
+  package init(processID: Int32, processName: String, label: String, since: Date, isThisProcess: Bool) {
+    self.processID = processID
+    self.processName = processName
+    self.label = label
+    self.since = since
+    self.isThisProcess = isThisProcess
+  }
+
   init(_ holder: WriterHolder) {
     processID = holder.pid
     processName = ProcessNames.name(holder.pid)

@@ -14,6 +14,7 @@
     private let timeout: Duration
     private let state = Mutex(State())
     private let slots: DispatchSemaphore
+    let roundTrips = RoundTrips()
 
     /// - Parameters:
     ///   - count: the number of connections at most.
@@ -23,7 +24,7 @@
       self.timeout = timeout
       slots = DispatchSemaphore(value: 0)
       // Not by the initial value: a semaphore that has less at its end than at its start traps.
-      for _ in 0..<max(1, count) { slots.signal() }
+      for _ in 0..<max(2, count) { slots.signal() }
     }
 
     /// Takes a connection, after waiting for a free one.
@@ -38,7 +39,7 @@
         let (isClosed, idle) = state.withLock { ($0.isClosed, $0.idle.popLast()) }
         if isClosed { throw StoreError(.closed, "the cluster was closed") }
         if let idle { return idle }
-        do throws(PostgresError) { return try PostgresConnection(address) } catch { throw error.storeError }
+        do throws(PostgresError) { return try PostgresConnection(address, roundTrips) } catch { throw error.storeError }
       } catch {
         slots.signal()
         throw error

@@ -1,8 +1,8 @@
 #if Postgres
   /// Options of a ``PostgresCluster``.
   public struct PostgresOptions: Sendable {
-    /// The number of connections of this process to the cluster at most, 1 to 1,000. Each open transaction has one.
-    /// Default: 8.
+    /// The number of connections of this process to the cluster at most, from 2. Each open transaction has one, and so does
+    /// an upload for moments. Default: 8.
     public var connections = 8
     /// The number of bytes that each open store caches. With 0, every transaction reads from the server. Default:
     /// 32 MiB.

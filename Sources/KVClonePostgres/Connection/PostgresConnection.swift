@@ -1,5 +1,15 @@
 #if Postgres
   import CKVClonePostgres
+  import Synchronization
+
+  /// Counts the round trips of connections.
+  final class RoundTrips: Sendable {
+    private let value = Atomic(0)
+
+    var count: Int { value.load(ordering: .relaxed) }
+
+    func add() { value.add(1, ordering: .relaxed) }
+  }
 
   /// One connection to the server, used by one thread at a time.
   ///
@@ -7,6 +17,7 @@
   /// one round trip. A statement that is sent often is parsed once per connection.
   final class PostgresConnection: @unchecked Sendable {
     private let handle: OpaquePointer
+    private let roundTrips: RoundTrips
     /// The names of the prepared statements, by their texts.
     private var prepared: [String: String] = [:]
     private var nameCount = 0
@@ -31,8 +42,8 @@
     /// Connects to a server.
     ///
     /// - Parameter address: a URL or a list of keywords and values, as libpq takes them.
-    init(_ address: String) throws(PostgresError) {
-      // Keywords of the address precede these, which are defaults.
+    init(_ address: String, _ roundTrips: RoundTrips) throws(PostgresError) {
+      self.roundTrips = roundTrips
       guard let handle = PQconnectdb(address) else {
         throw PostgresError(state: "", message: "out of memory", isConnectionLost: false)
       }
@@ -65,6 +76,7 @@
     func run(_ statements: [PostgresStatement]) throws(PostgresError) -> [PostgresRows] {
       try drain()
       try queue(statements)
+      roundTrips.add()
       return try results()
     }
 

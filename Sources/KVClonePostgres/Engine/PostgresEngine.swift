@@ -92,7 +92,7 @@
       let handles = codes.map { UInt32($0.rawValue) }
       if !handles.allSatisfy(hasTable) {
         if create {
-          let writer = try PostgresWriter(self, timeout: .seconds(30), isDryRun: false)
+          let writer = try PostgresWriter(self, label: "open", timeout: .seconds(30), isDryRun: false)
           _ = try writer.makeTables(codes)
           try writer.commit()
         } else {
@@ -114,7 +114,7 @@
 
     func beginWrite(label: String, timeout: Duration, isDryRun: Bool) throws(StoreError) -> any StorageBackend {
       try requireOpen()
-      return try PostgresWriter(self, timeout: timeout, isDryRun: isDryRun)
+      return try PostgresWriter(self, label: label, timeout: timeout, isDryRun: isDryRun)
     }
 
     func watchCommits(_ body: @escaping @Sendable () -> Void) -> (any CommitWatch)? {
@@ -128,6 +128,10 @@
           return rows.flatMap { $0[0].count > 0 ? $0[0].integer(0, 0) : nil }
         }, body)
     }
+
+    func writer() -> WriteLockHolder? { WriterSession.holder(self) }
+
+    func uploadLeases() throws(StoreError) -> (any UploadLeases)? { PostgresUploads(cluster, store: store) }
 
     func facts() throws(StoreError) -> StorageFacts {
       StorageFacts(fileBytes: 0, pageCount: 0, pageSize: FormatLimits.pageSize)

@@ -27,7 +27,7 @@
     private var hasFailed = false
     private var isOpen = true
 
-    init(_ engine: PostgresEngine, timeout: Duration, isDryRun: Bool) throws(StoreError) {
+    init(_ engine: PostgresEngine, label: String, timeout: Duration, isDryRun: Bool) throws(StoreError) {
       try engine.turn.take(timeout)
       var connection: PostgresConnection?
       do {
@@ -36,15 +36,11 @@
         let known = engine.cache.current
         let results = try taken.run([
           PostgresStatement("BEGIN", isPrepared: false),
-          // 0 would be no limit.
-          PostgresStatement("SET LOCAL lock_timeout = \(max(1, timeout.milliseconds))", isPrepared: false),
-          PostgresStatement(
-            "SET LOCAL idle_in_transaction_session_timeout = \(engine.cluster.options.writerIdleLimit.milliseconds)",
-            isPrepared: false),
+          WriterSession.settings(engine, label, timeout),
           PostgresStatement("SELECT number FROM kvclone.store WHERE id = $1 FOR UPDATE", [.int8(engine.store)]),
           PostgresStatement(CommitList.statement, [.int8(engine.store), .int8(known.commit?.number ?? .max)]),
         ])
-        let state = try CommitList.state(results[4], known, engine)
+        let state = try CommitList.state(results[3], known, engine)
         base = state.commit
         entries = EntryReader(taken, store: engine.store, state.entries, cacheLimit: engine.cacheLimit)
         self.connection = taken

@@ -26,6 +26,9 @@
       holder.withLock { $0 = pthread_self() }
     }
 
+    /// Whether a thread of this process has the turn.
+    var isTaken: Bool { holder.withLock { $0 != nil } }
+
     func give() {
       holder.withLock { $0 = nil }
       semaphore.signal()

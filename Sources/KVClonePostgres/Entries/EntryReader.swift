@@ -165,6 +165,20 @@
     private static let listed =
       "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k = ANY($3) ORDER BY k"
 
+    /// The statements that read, with values, for a test of their plans.
+    static func statements(store: Int64, table: UInt32) -> [(String, [PostgresValue])] {
+      let place = [PostgresValue.int8(store), .int4(Int32(table))]
+      var list = PostgresArray.ofBytea
+      for key in [[1], [2]] as [[UInt8]] { key.withUnsafeBytes { list.append($0) } }
+      return [
+        (forwards, place + [.bytea([1]), .int8(128)]),
+        (forwardsToEnd, place + [.bytea([1]), .int8(128), .bytea([2])]),
+        (backwards, place + [.int8(128)]),
+        (backwardsFromKey, place + [.int8(128), .bytea([2])]),
+        (listed, place + [list.value]),
+      ]
+    }
+
     /// Fetches keys that are read next, in one round trip. An error shows up at the read itself.
     ///
     /// - Parameter keys: one after the other, each of `stride` bytes.

@@ -77,6 +77,8 @@ final class GroupCommitEngine: StorageEngine {
 
   var files: (any EngineFiles)? { inner.files }
 
+  func uploadLeases() throws(StoreError) -> (any UploadLeases)? { try inner.uploadLeases() }
+
   func close() { inner.close() }
 }
 

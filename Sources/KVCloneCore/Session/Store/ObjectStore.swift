@@ -56,7 +56,7 @@ public final class ObjectStore: Sendable {
     self.formatVersion = formatVersion
     context = StoreContext(
       uuid: uuid, serialFloor: SerialHighWaterMark(), engine: engine, hooks: nil, limits: StoreLimits(options))
-    self.resources = resources + [commitSignal, Stagers(engine.files, isReadOnly: options.isReadOnly)]
+    self.resources = resources + [commitSignal, Stagers(engine, isReadOnly: options.isReadOnly)]
   }
 
   /// Closes the file as soon as the last open transaction has ended.

@@ -1,31 +1,27 @@
-import KVCloneLMDB
 import Synchronization
 
-/// The staged uploads of one open store, each with a locked byte of `stagers.lock`.
+/// The staged uploads of one open store, each with a byte that it holds, see ``UploadLeases``.
 ///
 /// Bytes are claimed and tested under the store's write lock, which excludes other processes.
 final class Stagers: StoreResource {
   private struct State {
-    var file: StagerLockFile?
+    var leases: (any UploadLeases)?
     /// The bytes of this process's uploads. The kernel does not distinguish them from free ones, because this process
     /// has locked them.
     var own: Set<UInt16> = []
     var isClosed = false
   }
 
-  /// The store's directory and the identity of its data file; nil for an engine without files, which is not shared.
-  private let place: (directory: String, data: FileSystem.Identity)?
+  private let engine: any StorageEngine
   private let state = Mutex(State())
 
   /// - Parameter isReadOnly: whether there will be no upload.
-  init(_ files: (any EngineFiles)?, isReadOnly: Bool) {
-    place = files.map { ($0.directory, $0.identity) }
+  init(_ engine: any StorageEngine, isReadOnly: Bool) {
+    self.engine = engine
     if isReadOnly { return }
     // Now, while the path certainly leads to the directory. Errors are reported by the first upload, which tries again:
     // a full disk must not prevent opening.
-    state.withLock { [place] state in
-      if let place { state.file = try? StagerLockFile(directory: place.directory, beside: place.data) }
-    }
+    state.withLock { $0.leases = (try? engine.uploadLeases()) ?? nil }
   }
 
   /// Claims a byte that is neither locked nor referenced by a pending blob.
@@ -35,10 +31,7 @@ final class Stagers: StoreResource {
   func claim(except named: Set<UInt16>) throws(StoreError) -> UInt16 {
     try withState { (state) throws(StoreError) in
       for byte in 1...UInt16.max where !named.contains(byte) && !state.own.contains(byte) {
-        if let file = state.file {
-          let isFree = try storeErrors { () throws(LMDBError) in try file.lock(byte) }
-          if !isFree { continue }
-        }
+        if let leases = state.leases, try !leases.hold(byte) { continue }
         state.own.insert(byte)
         return byte
       }
@@ -51,7 +44,7 @@ final class Stagers: StoreResource {
   func release(_ byte: UInt16) {
     state.withLock { state in
       guard state.own.remove(byte) != nil else { return }
-      state.file?.unlock(byte)
+      state.leases?.release(byte)
     }
   }
 
@@ -59,9 +52,10 @@ final class Stagers: StoreResource {
   func isGone(_ byte: UInt16) throws(StoreError) -> Bool {
     try withState { (state) throws(StoreError) in
       if state.own.contains(byte) { return false }
-      guard let file = state.file else { return true }
-      guard try storeErrors({ () throws(LMDBError) in try file.lock(byte) }) else { return false }
-      file.unlock(byte)
+      // An engine that is not shared has no other uploads than these.
+      guard let leases = state.leases else { return true }
+      guard try leases.hold(byte) else { return false }
+      leases.release(byte)
       return true
     }
   }
@@ -75,7 +69,7 @@ final class Stagers: StoreResource {
     state.withLock { state in
       state.isClosed = true
       state.own.removeAll()
-      state.file = nil
+      state.leases = nil
     }
   }
 
@@ -85,11 +79,7 @@ final class Stagers: StoreResource {
         if state.isClosed {
           throw StoreError(.closed, "the store was closed, which ended its staged uploads; open it again")
         }
-        if state.file == nil, let place {
-          state.file = try storeErrors { () throws(LMDBError) in
-            try StagerLockFile(directory: place.directory, beside: place.data)
-          }
-        }
+        if state.leases == nil { state.leases = try engine.uploadLeases() }
         return .success(try body(&state))
       } catch {
         return .failure(error)
