@@ -163,7 +163,7 @@
     private static let backwardsFromKey =
       "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k < $4 ORDER BY k DESC LIMIT $3"
     private static let listed =
-      "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k = ANY($3) ORDER BY k"
+      "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k = ANY($3)"
 
     /// The statements that read, with values, for a test of their plans.
     static func statements(store: Int64, table: UInt32) -> [(String, [PostgresValue])] {
@@ -193,7 +193,7 @@
       var list = PostgresArray.ofBytea
       for key in missing { list.append(key) }
       guard let rows = try? connection.run(Self.listed, [.int8(store), .int4(Int32(table)), list.value]) else { return }
-      let found = entries(rows)
+      let found = entries(rows).sorted { keyOrder($0.key, $1.key) < 0 }
       var ranges: [EntryCache.Range] = []
       var next = 0
       for (place, key) in missing.enumerated() where place == 0 || keyOrder(missing[place - 1], key) != 0 {
