@@ -155,7 +155,9 @@
     @Test("every statement on entries uses the primary key, without statistics")
     func plans() throws {
       let fixture = try ClusterFixture(processes: 1)
-      try fixture.write { tx in for number in 0..<2000 { try tx.put(fixture.table, [UInt8(number >> 8), UInt8(number & 255)], [1]) } }
+      try fixture.write { tx in
+        for number in 0..<2000 { try tx.put(fixture.table, [UInt8(number >> 8), UInt8(number & 255)], [1]) }
+      }
       for (text, values) in EntryReader.statements(store: fixture.engines[0].store, table: fixture.table.handle) {
         let rows = try fixture.sql("EXPLAIN (FORMAT TEXT) " + text, values)
         let plan = (0..<rows.count).map { rows.text($0, 0) }.joined(separator: "\n")

@@ -7,6 +7,7 @@
   /// All stores of a process that are open in a cluster share its connections. Create it once, and keep it as long as
   /// its stores are open.
   public final class PostgresCluster: Sendable {
+    /// The options, which hold for all its stores.
     public let options: PostgresOptions
     let pool: ConnectionPool
 
@@ -37,6 +38,7 @@
 
     /// A store in the cluster.
     public struct StoreInfo: Sendable, Hashable {
+      /// The name, by which it is opened.
       public let name: String
       /// The number of commits of the storage engine since its creation.
       public let commitNumber: Int64

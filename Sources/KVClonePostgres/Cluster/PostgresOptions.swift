@@ -19,6 +19,7 @@
     /// 100 ms.
     public var watchInterval: Duration = .milliseconds(100)
 
+    /// Creates options with their defaults.
     public init() {}
   }
 #endif

@@ -62,7 +62,9 @@
 
     /// libpq has no code for an error while connecting, but the text of the server, which names the reason.
     private static func state(ofConnectError message: String) -> String {
-      if message.contains("password authentication failed") || message.contains("no password supplied") { return "28P01" }
+      if message.contains("password authentication failed") || message.contains("no password supplied") {
+        return "28P01"
+      }
       if message.contains("pg_hba.conf") || message.contains("authentication failed") { return "28000" }
       if message.contains("too many clients") || message.contains("remaining connection slots") { return "53300" }
       if message.contains("is starting up") || message.contains("is shutting down") { return "57P03" }
@@ -100,7 +102,7 @@
       if expected.isEmpty { return }
       do throws(PostgresError) {
         _ = try results()
-      } catch where !error.isConnectionLost {
+      } catch  where !error.isConnectionLost {
         // An abort of a transaction that the server has ended already.
       }
     }

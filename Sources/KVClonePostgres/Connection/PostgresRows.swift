@@ -26,7 +26,8 @@
     /// The bytes of a field.
     func bytes(_ row: Int, _ column: Int) -> UnsafeRawBufferPointer {
       UnsafeRawBufferPointer(
-        start: PQgetvalue(result, Int32(row), Int32(column)), count: Int(PQgetlength(result, Int32(row), Int32(column))))
+        start: PQgetvalue(result, Int32(row), Int32(column)), count: Int(PQgetlength(result, Int32(row), Int32(column)))
+      )
     }
 
     /// An integer of two, four or eight bytes, or nil if the field is something else.

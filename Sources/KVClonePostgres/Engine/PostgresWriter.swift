@@ -298,7 +298,8 @@
         let results = try connection.run(statements + [PostgresStatement("COMMIT", isPrepared: false)])
         // An aborted transaction answers ROLLBACK, without an error.
         guard results.last?.tag == "COMMIT" else {
-          throw PostgresError(state: "25P02", message: "the server rolled the transaction back", isConnectionLost: false)
+          throw PostgresError(
+            state: "25P02", message: "the server rolled the transaction back", isConnectionLost: false)
         }
       } catch {
         connection.send([PostgresStatement("ROLLBACK", isPrepared: false)])

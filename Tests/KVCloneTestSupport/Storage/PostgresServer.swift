@@ -1,7 +1,7 @@
 #if Postgres
   import Foundation
-  import KVCloneCore
-  @testable import KVClonePostgres
+  package import KVCloneCore
+  @testable package import KVClonePostgres
   import KVCloneRecords
 
   /// A store for a test in the PostgreSQL cluster that the environment variable `KVCLONE_POSTGRES` names.
