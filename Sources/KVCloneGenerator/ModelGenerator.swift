@@ -37,11 +37,7 @@ public struct ModelGenerator {
 
   /// Returns one file per entity and composite, sorted by name, and one for the model.
   public func files() throws(GeneratorError) -> [GeneratedFile] {
-    var files: [GeneratedFile] = []
-    for (name, body) in try bodies() {
-      files.append(file(name + ".swift", nested(body)))
-    }
-    return files
+    try bodies().map { file($0.name + ".swift", nested($0.body)) }
   }
 
   /// Returns all declarations in one file.
@@ -51,9 +47,8 @@ public struct ModelGenerator {
   }
 
   private func bodies() throws(GeneratorError) -> [(name: String, body: String)] {
-    var bodies: [(name: String, body: String)] = []
-    for composite in context.model.composites {
-      bodies.append((context.typeName(ofComposite: composite.name), try compositeSource(composite)))
+    var bodies = try context.model.composites.map { (composite) throws(GeneratorError) in
+      (name: context.typeName(ofComposite: composite.name), body: try compositeSource(composite))
     }
     for entity in context.model.entities {
       bodies.append((context.typeName(of: entity.name), try entitySource(entity)))

@@ -38,9 +38,8 @@ extension GeneratorContext {
 
   /// Returns the properties of a composite's struct.
   func properties(of composite: CompositeAttributeDescription) throws(GeneratorError) -> [PropertyPlan] {
-    var plans: [PropertyPlan] = []
-    for element in composite.elements {
-      plans.append(try plan(element, in: composite.name, declaredBy: nil))
+    let plans = try composite.elements.map { (element) throws(GeneratorError) in
+      try plan(element, in: composite.name, declaredBy: nil)
     }
     try checkNames(plans, in: composite.name)
     return plans

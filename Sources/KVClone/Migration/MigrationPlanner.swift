@@ -167,9 +167,8 @@ struct MigrationPlanner {
     var concerned: Set<UInt16> = []
     for work in works { concerned.formUnion(work.concerned) }
     let tally = try EntityTally(session, concerned)
-    var steps: [MigrationPlan.Step] = []
-    for index in works.indices {
-      steps.append(try annotated(try plan(index, tally, session), index, tally.counts))
+    let steps = try works.indices.map { (index) throws(StoreError) in
+      try annotated(try plan(index, tally, session), index, tally.counts)
     }
     return MigrationPlan(steps: steps, unused: unused)
   }

@@ -180,8 +180,7 @@ extension MigrationPool {
   ///
   /// - Throws: `invalidMapping`, with a mapping model that cannot be used.
   func requiredPath() throws(StoreError) -> [Edge] {
-    var wanted: [Edge] = []
-    for index in options.mappings.indices { wanted.append(try edge(of: index)) }
+    let wanted = try options.mappings.indices.map { (index) throws(StoreError) in try edge(of: index) }
     guard let first = wanted.first else { return versions.source == versions.destination ? [] : path() }
     if versions.start == versions.end {
       throw unusable(

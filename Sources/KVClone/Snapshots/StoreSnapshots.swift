@@ -39,11 +39,9 @@ struct StoreSnapshots {
   /// Returns the descriptions of all snapshots, in the order of creation.
   func all() throws(StoreError) -> [SnapshotInfo] {
     let session = try store.readSession()
-    var infos: [SnapshotInfo] = []
-    for (name, value) in try Snapshots.all(session.storage, session.schema.tables) {
-      infos.append(SnapshotInfo(name, value, modelVersion: try modelVersion(of: value, session)))
+    return try Snapshots.all(session.storage, session.schema.tables).map { (name, value) throws(StoreError) in
+      SnapshotInfo(name, value, modelVersion: try modelVersion(of: value, session))
     }
-    return infos
   }
 
   func named(_ name: String) throws(StoreError) -> Snapshot {

@@ -96,9 +96,7 @@ extension ObjectReading where Self: ~Copyable {
   }
 
   private borrowing func members<Member: EntityObject>(_ list: MemberList) throws(StoreError) -> [Member] {
-    var result: [Member] = []
-    for id in try memberIDs(list) { result.append(try typed(try object(id))) }
-    return result
+    try memberIDs(list).map { (id) throws(StoreError) in try typed(try object(id)) }
   }
 
   private borrowing func members<Member: EntityObject>(
@@ -130,10 +128,7 @@ extension ObjectReading where Self: ~Copyable {
   }
 
   private borrowing func typed<Object: EntityObject>(_ objects: [ManagedObject]) throws(StoreError) -> [Object] {
-    var result: [Object] = []
-    result.reserveCapacity(objects.count)
-    for object in objects { result.append(try typed(object)) }
-    return result
+    try objects.map { (object) throws(StoreError) in try typed(object) }
   }
 
   private borrowing func typed<Object: EntityObject>(_ object: ManagedObject) throws(StoreError) -> Object {

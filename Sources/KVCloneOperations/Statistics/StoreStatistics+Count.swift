@@ -46,14 +46,8 @@ extension StoreInfo {
 extension Schema {
   /// Returns the statistics of tables by their documented names.
   func statistics(of tables: [(code: TableCode, sizes: TreeSizes)], own: [TreeSizes]) -> [TableStatistics] {
-    var found: [TableStatistics] = []
-    for (code, sizes) in tables {
-      found.append(TableStatistics(tableName(code), hasObjects: code.rootCode != nil, sizes))
-    }
-    for (name, sizes) in zip(["list of tables", "list of free pages"], own) {
-      found.append(TableStatistics(name, sizes))
-    }
-    return found
+    tables.map { TableStatistics(tableName($0.code), hasObjects: $0.code.rootCode != nil, $0.sizes) }
+      + zip(["list of tables", "list of free pages"], own).map { TableStatistics($0, $1) }
   }
 
   /// Returns the name of a table: that of its root entity, if it contains objects.

@@ -46,10 +46,8 @@ enum ValueText {
         result.append((relationship.name, "\(count)"))
         continue
       }
-      var names: [String] = []
-      for member in try transaction.members(object.id, relationship.name).prefix(max(memberLimit, 1)) {
-        names.append(try transaction.name(of: member))
-      }
+      let members = try transaction.members(object.id, relationship.name).prefix(max(memberLimit, 1))
+      var names = try members.map { try transaction.name(of: $0) }
       if count > names.count { names.append("… \(count) in all") }
       result.append((relationship.name, names.joined(separator: ", ")))
     }

@@ -94,8 +94,6 @@ enum DemoRows {
 
   private static func tags<T: ObjectReading & ~Copyable>(_ photo: ObjectID, _ transaction: borrowing T) throws -> String
   {
-    var names: [String] = []
-    for tag in try transaction.members(photo, "tags") { names.append(try transaction.name(of: tag)) }
-    return names.joined(separator: ", ")
+    try transaction.members(photo, "tags").map { try transaction.name(of: $0) }.joined(separator: ", ")
   }
 }

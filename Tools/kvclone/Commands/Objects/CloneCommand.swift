@@ -261,19 +261,11 @@ struct CloneCommand: ToolCommand {
   /// The roots as `Entity/serial`, in whatever form they were named.
   private func rootNames(_ ids: [ObjectID], _ store: ObjectStore, _ snapshot: Snapshot?) throws -> [String] {
     guard let snapshot else { return try names(ids, store) }
-    return try snapshot.read { transaction in
-      var names: [String] = []
-      for id in ids { names.append(try transaction.nameOfAny(id)) }
-      return names
-    }
+    return try snapshot.read { transaction in try ids.map { try transaction.nameOfAny($0) } }
   }
 
   private func names(_ ids: [ObjectID], _ store: ObjectStore) throws -> [String] {
-    try store.read { transaction in
-      var names: [String] = []
-      for id in ids { names.append(try transaction.nameOfAny(id)) }
-      return names
-    }
+    try store.read { transaction in try ids.map { try transaction.nameOfAny($0) } }
   }
 
   // MARK: Reports

@@ -26,9 +26,7 @@ struct QueryDictionaryWriter {
     _ dictionary: FetchedDictionary, in transaction: borrowing T
   ) throws {
     guard isJSON else {
-      var cells: [String?] = []
-      for value in dictionary.values { cells.append(try text(value, in: transaction)) }
-      return try rows.write(cells)
+      return try rows.write(dictionary.values.map { try text($0, in: transaction) })
     }
     json.beginObject()
     for (name, value) in zip(dictionary.names, dictionary.values) {
@@ -71,9 +69,7 @@ struct QueryDictionaryWriter {
     case .value(let value): return ValueText.cell(value, isPlain: isPlain)
     case .object(let id): return try transaction.name(of: id)
     case .list(let values):
-      var texts: [String] = []
-      for value in values { texts.append(try text(value, in: transaction) ?? "") }
-      return texts.joined(separator: ", ")
+      return try values.map { try text($0, in: transaction) ?? "" }.joined(separator: ", ")
     }
   }
 }
