@@ -42,13 +42,17 @@ struct GlobalOptions: ParsableArguments {
     return try ObjectStore.open(at: try storePath(), options: options)
   }
 
-  /// Writes a result: the members of an object with --json, else a text, which --quiet omits.
-  func report(_ members: (inout JSONWriter) throws -> Void, text: (Output) throws -> Void) throws {
+  /// Writes a result: the members of an object with --json, else a text.
+  func show(_ members: (inout JSONWriter) throws -> Void, text: (Output) throws -> Void) throws {
     let output = Output()
     if json { return try output.json(members) }
-    if quiet { return }
     try text(output)
     try output.flush()
+  }
+
+  /// Writes a result: the members of an object with --json, else a text, which --quiet omits.
+  func report(_ members: (inout JSONWriter) throws -> Void, text: (Output) throws -> Void) throws {
+    if json || !quiet { try show(members, text: text) }
   }
 
   /// Writes an informational message to stderr, unless --quiet is set.

@@ -107,10 +107,9 @@ struct MigrateCommand: ToolCommand {
   }
 
   private func tell(_ plan: MigrationPlan) throws {
-    let output = Output()
-    if global.json {
-      try output.json { $0.plan(plan) }
-    } else {
+    try global.show {
+      $0.plan(plan)
+    } text: { output in
       if plan.steps.isEmpty { try output.line("nothing to do: the store already has this version") }
       for step in plan.steps {
         try output.line("\(step.from) → \(step.to): \(step.summary)")

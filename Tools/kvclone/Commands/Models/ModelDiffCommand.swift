@@ -32,14 +32,11 @@ struct ModelDiffCommand: ToolCommand {
   func run() throws {
     let versions = try Self.versions(around: from) + (try Self.versions(around: to))
     let difference = ModelDifference(from: try model(at: from), to: try model(at: to), through: versions)
-    let output = Output()
-    if global.json {
-      try output.json { json in
-        json.member("isInferable", difference.refusals.isEmpty)
-        json.list("changes", difference.changes) { $0.change($1) }
-        json.warnings(difference.warnings)
-      }
-    } else {
+    try global.show { json in
+      json.member("isInferable", difference.refusals.isEmpty)
+      json.list("changes", difference.changes) { $0.change($1) }
+      json.warnings(difference.warnings)
+    } text: { output in
       for change in difference.changes {
         try output.line(change.line)
         if let reason = change.work.reason { try output.line("    cannot be inferred: \(reason)") }

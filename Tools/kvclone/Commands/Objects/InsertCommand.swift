@@ -31,14 +31,10 @@ struct InsertCommand: WritingCommand {
       for file in values.attributes.files { try file.set(id, in: &transaction, below: ".") }
       return try transaction.name(of: id)
     }
-    let output = Output()
-    if global.json {
-      try output.json { json in
-        json.member("id", name)
-      }
-    } else {
+    try global.show { json in
+      json.member("id", name)
+    } text: { output in
       try output.line(name)
-      try output.flush()
     }
   }
 }

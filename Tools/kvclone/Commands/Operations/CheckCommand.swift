@@ -15,10 +15,9 @@ struct CheckCommand: ToolCommand {
   func run() throws {
     // By the path, so that a store that cannot be opened can be checked.
     let report = try ObjectStore.check(at: try global.storePath(), options: CheckOptions(readData: readData))
-    let output = Output()
-    if global.json {
-      try output.json { write(report, &$0) }
-    } else {
+    try global.show {
+      write(report, &$0)
+    } text: { output in
       for damage in report.issues {
         try output.paragraph(Self.line(damage))
       }

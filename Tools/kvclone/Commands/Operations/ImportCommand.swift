@@ -81,10 +81,9 @@ struct ImportCommand: ToolCommand {
       return try ObjectStore.importCoreData(
         from: database, to: path, options: settings, progress: progress, cancellation: cancellation)
     }
-    let output = Output()
-    if global.json {
-      try output.json { write(report, path, &$0) }
-    } else {
+    try global.show {
+      write(report, path, &$0)
+    } text: { output in
       try writeText(report, path, output)
     }
     if report.skippedCount > 0 {

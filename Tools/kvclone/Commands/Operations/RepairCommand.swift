@@ -48,17 +48,13 @@ struct RepairCommand: ToolCommand {
     let store = try global.openStore(isReadOnly: true)
     defer { store.close() }
     let report = try store.repair(isDryRun: true).before
-    let output = Output()
-    if global.json {
-      try output.json { json in
-        json.member("ok", report.isClean)
-        json.member("objects", report.objectCount)
-        json.damages(report.issues)
-      }
-    } else {
+    try global.show { json in
+      json.member("ok", report.isClean)
+      json.member("objects", report.objectCount)
+      json.damages(report.issues)
+    } text: { output in
       for damage in report.issues { try output.paragraph(CheckCommand.line(damage)) }
       if report.isClean { try output.line("ok: \(Text.count(report.objectCount, "object")), nothing to repair") }
-      try output.flush()
     }
     if report.isClean { return }
     throw Failure(

@@ -62,31 +62,28 @@ struct SnapshotCommand: ParsableCommand {
       let found = try store.snapshots().map { info in
         (info: info, retained: try store.snapshot(named: info.name).retainedBytes())
       }
-      let output = Output()
-      if global.json {
-        return try output.json { json in
-          json.list("snapshots", found) { $0.snapshot($1.info, retainedBytes: $1.retained) }
+      try global.show { json in
+        json.list("snapshots", found) { $0.snapshot($1.info, retainedBytes: $1.retained) }
+      } text: { output in
+        let rows = found.map { info, retained in
+          [
+            info.name, Self.time(info.createdAt), "\(info.objectCount)", Text.bytes(retained),
+            info.holds.joined(separator: ","), info.expiresAt.map(Self.time) ?? "",
+          ]
+        }
+        if !rows.isEmpty {
+          // On a terminal, columns without values are omitted.
+          let columns = (0..<6).filter { column in
+            Self.terminalWidth == nil || rows.contains { !$0[column].isEmpty }
+          }
+          let headings = ["NAME", "CREATED", "OBJECTS", "RETAINED", "HELD BY", "EXPIRES"]
+          for line in Text.table(columns.map { headings[$0] }, rows.map { row in columns.map { row[$0] } }) {
+            try output.line(line)
+          }
+        } else if !global.quiet {
+          try output.line("no snapshots")
         }
       }
-      let rows = found.map { info, retained in
-        [
-          info.name, Self.time(info.createdAt), "\(info.objectCount)", Text.bytes(retained),
-          info.holds.joined(separator: ","), info.expiresAt.map(Self.time) ?? "",
-        ]
-      }
-      if !rows.isEmpty {
-        // On a terminal, columns without values are omitted.
-        let columns = (0..<6).filter { column in
-          Self.terminalWidth == nil || rows.contains { !$0[column].isEmpty }
-        }
-        let headings = ["NAME", "CREATED", "OBJECTS", "RETAINED", "HELD BY", "EXPIRES"]
-        for line in Text.table(columns.map { headings[$0] }, rows.map { row in columns.map { row[$0] } }) {
-          try output.line(line)
-        }
-      } else if !global.quiet {
-        try output.line("no snapshots")
-      }
-      try output.flush()
     }
 
     private static let terminalWidth = Terminal.width(ofDescriptor: 1)

@@ -48,25 +48,22 @@ struct SnapshotRollbackCommand: WritingCommand {
   }
 
   private func report(_ plan: RollbackPlan) throws {
-    let output = Output()
-    if global.json {
-      return try output.json { json in
-        json.member("updated", plan.updatedCount)
-        json.member("recreated", plan.recreatedCount)
-        json.member("deleted", plan.deletedCount)
-        json.member("replacedBytes", plan.replacedByteCount)
-        json.nullable("automaticSnapshot", nil)
-        json.member("committed", false)
-        json.reasons(plan.errors, count: plan.errorCount)
+    try global.show { json in
+      json.member("updated", plan.updatedCount)
+      json.member("recreated", plan.recreatedCount)
+      json.member("deleted", plan.deletedCount)
+      json.member("replacedBytes", plan.replacedByteCount)
+      json.nullable("automaticSnapshot", nil)
+      json.member("committed", false)
+      json.reasons(plan.errors, count: plan.errorCount)
+    } text: { output in
+      if !global.quiet {
+        try output.paragraph(
+          "would revert \(Text.count(plan.updatedCount, "object")), restore \(plan.recreatedCount), delete "
+            + "\(plan.deletedCount); \(Text.bytes(plan.replacedByteCount)) of preimages")
       }
+      try output.reasons(plan.errors, count: plan.errorCount)
     }
-    if !global.quiet {
-      try output.paragraph(
-        "would revert \(Text.count(plan.updatedCount, "object")), restore \(plan.recreatedCount), delete "
-          + "\(plan.deletedCount); \(Text.bytes(plan.replacedByteCount)) of preimages")
-    }
-    try output.reasons(plan.errors, count: plan.errorCount)
-    try output.flush()
   }
 
   private func report(_ result: RollbackResult) throws {
