@@ -63,12 +63,6 @@ package struct RelationshipCloneRule: Sendable, Hashable {
   package var isExcluded: Bool
   /// The model's override of the rule that the inverse implies.
   package var override: CloneRule?
-
-  /// Creates a rule.
-  package init(isExcluded: Bool = false, override: CloneRule? = nil) {
-    self.isExcluded = isExcluded
-    self.override = override
-  }
 }
 
 extension AttributeDescription {

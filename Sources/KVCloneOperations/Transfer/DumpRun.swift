@@ -9,11 +9,6 @@ struct DumpRun {
   private let options: DumpOptions
   private var result = DumpResult()
 
-  private init(writer: ObjectLineWriter, options: DumpOptions) {
-    self.writer = writer
-    self.options = options
-  }
-
   /// Writes the objects that a transaction sees.
   static func dump(
     _ transaction: borrowing ReadTransaction, _ options: DumpOptions, to sink: (RawSpan) throws -> Void

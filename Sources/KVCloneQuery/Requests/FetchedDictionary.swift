@@ -10,11 +10,6 @@ public struct FetchedDictionary: Sendable, Hashable {
   /// The values, in the order of the names.
   public let values: [QueryConstant]
 
-  init(names: [String], values: [QueryConstant]) {
-    self.names = names
-    self.values = values
-  }
-
   /// The value of a name, or nil if the name was not requested.
   public subscript(name: String) -> QueryConstant? {
     names.firstIndex(of: name).map { values[$0] }

@@ -18,13 +18,6 @@ struct EntityBridgeCompiler {
   private(set) var defaults: [EntityBridge.Default] = []
   private(set) var referrers: [UInt16: UInt16] = [:]
 
-  init(source: CompiledEntity, sourceSchema: Schema, schema: Schema, takesDerived: Bool) {
-    self.source = source
-    self.sourceSchema = sourceSchema
-    self.schema = schema
-    self.takesDerived = takesDerived
-  }
-
   mutating func compile() {
     fields = Array(repeating: nil, count: source.layout.fieldCount)
     guard let entity = schema.entitiesByName[source.name] else {

@@ -12,11 +12,6 @@ struct CloneNameParser {
   let reachable: [CompiledEntity]
   private(set) var errors: [CloneError] = []
 
-  init(schema: Schema, reachable: [CompiledEntity]) {
-    self.schema = schema
-    self.reachable = reachable
-  }
-
   /// Returns the meaning of a name; nil for an invalid one, which `errors` reports.
   mutating func parse(_ text: String, mustBeQualified: Bool = false) -> Name? {
     guard let dot = text.firstIndex(of: ".") else {
