@@ -272,14 +272,7 @@ struct ExpressionArchive {
       return .binary(Data(bytes))
     case "NSUUID":
       guard case .data(let bytes) = try archive.field("NS.uuidbytes", of: object), bytes.count == 16 else { return nil }
-      let hex = bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-      let lengths = [8, 4, 4, 4, 12]
-      var rest = hex[...]
-      let parts = lengths.map { length in
-        defer { rest = rest.dropFirst(length) }
-        return rest.prefix(length)
-      }
-      return UUID(uuidString: parts.joined(separator: "-")).map { .uuid($0) }
+      return .uuid(UUID(uuid: bytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) }))
     // Xcode archives zeros as an object of this class.
     case "NSDecimalNumber", "NSDecimalNumberPlaceholder": return try decimal(object).map { .decimal($0) }
     default: return nil
