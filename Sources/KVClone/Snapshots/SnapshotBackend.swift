@@ -175,6 +175,10 @@ final class SnapshotBackend: StorageBackend {
 
   func prefetchWindow(isAscending: Bool) -> Int { inner.prefetchWindow(isAscending: isAscending) }
 
+  func beginReadScope() -> Int { inner.beginReadScope() }
+
+  func endReadScope(_ mark: Int) { inner.endReadScope(mark) }
+
   func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
     inner.prefetch(table, keys, stride: stride)
   }

@@ -60,16 +60,18 @@ package enum ObjectDeletion {
     }
     var next: [ObjectID] = []
     while queue.take(max(session.prefetchWindow(), 1), into: &next) {
-      session.prefetch(next[...])
-      for id in next {
-        let view = try session.existingRecord(id)
-        let entity = try session.schema.entity(of: view, id: id)
-        for relationship in entity.relationships where relationship.description.deleteRule == .cascade {
-          try session.forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
-            if member == kept { return true }
-            if onlyNew, try !session.isNew(member) { return true }
-            if doomed.insert(member) { queue.add(member) }
-            return true
+      try session.readScope { () throws(StoreError) in
+        session.prefetch(next[...])
+        for id in next {
+          let view = try session.existingRecord(id)
+          let entity = try session.schema.entity(of: view, id: id)
+          for relationship in entity.relationships where relationship.description.deleteRule == .cascade {
+            try session.forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
+              if member == kept { return true }
+              if onlyNew, try !session.isNew(member) { return true }
+              if doomed.insert(member) { queue.add(member) }
+              return true
+            }
           }
         }
       }

@@ -202,6 +202,10 @@ package final class PreimageRecorder: StorageDecorator, TransactionSpace {
 
   package func prefetchWindow(isAscending: Bool) -> Int { inner.prefetchWindow(isAscending: isAscending) }
 
+  package func beginReadScope() -> Int { inner.beginReadScope() }
+
+  package func endReadScope(_ mark: Int) { inner.endReadScope(mark) }
+
   package func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
     inner.prefetch(table, keys, stride: stride)
   }

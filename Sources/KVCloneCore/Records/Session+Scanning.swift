@@ -115,6 +115,11 @@ extension Session {
     }
   }
 
+  /// Runs `body`; records and other bytes that are read in it are valid until it returns.
+  package borrowing func readScope<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+    try storage.readScope(body)
+  }
+
   /// Calls `body` with each object of a set, ascending, until it returns false, and announces them before.
   borrowing func forEachAnnounced(_ set: ObjectSet, _ body: (ObjectID) throws(StoreError) -> Bool) throws(StoreError) {
     let window = prefetchWindow(isAscending: true)
@@ -122,8 +127,10 @@ extension Session {
     var next: [ObjectID] = []
     var isStopped = false
     func visit() throws(StoreError) {
-      prefetch(next[...])
-      for id in next where !isStopped { isStopped = try !body(id) }
+      try readScope { () throws(StoreError) in
+        prefetch(next[...])
+        for id in next where !isStopped { isStopped = try !body(id) }
+      }
       next.removeAll(keepingCapacity: true)
     }
     try set.forEach { (id) throws(StoreError) in

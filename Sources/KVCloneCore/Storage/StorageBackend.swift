@@ -49,6 +49,11 @@ package protocol StorageBackend: AnyObject {
   func prefetchWindow(isAscending: Bool) -> Int
   /// These keys of a table are read next: `keys` holds one after the other, each of `stride` bytes.
   func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int)
+  /// Begins a scope of reads: the bytes that they return are valid until its end only, so that an engine that copies
+  /// them can free the copies. Returns the scope's mark. Scopes end in the reverse order of their begin.
+  func beginReadScope() -> Int
+  /// Ends the scope with this mark.
+  func endReadScope(_ mark: Int)
   /// The transaction only deletes, and may use disk space that is reserved for such commits.
   func markDeleteOnly()
 
@@ -104,6 +109,10 @@ extension StorageBackend {
   package func prefetchWindow(isAscending: Bool) -> Int { 0 }
 
   package func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {}
+
+  package func beginReadScope() -> Int { 0 }
+
+  package func endReadScope(_ mark: Int) {}
 
   package func markDeleteOnly() {}
 

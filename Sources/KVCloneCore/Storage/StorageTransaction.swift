@@ -157,6 +157,14 @@ package struct StorageTransaction: ~Copyable {
     }
   }
 
+  /// Runs `body`. The bytes that reads return in it are valid until it returns, so that an engine that copies them can
+  /// free the copies: loops over many objects have one scope for each window of objects.
+  package borrowing func readScope<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+    let mark = backend.beginReadScope()
+    defer { backend.endReadScope(mark) }
+    return try body()
+  }
+
   /// Removes an entry, and returns whether it existed.
   @discardableResult
   @inlinable @inline(__always)

@@ -153,6 +153,10 @@ final class UndoLog: StorageBackend {
     inner.prefetch(table, keys, stride: stride)
   }
 
+  func beginReadScope() -> Int { inner.beginReadScope() }
+
+  func endReadScope(_ mark: Int) { inner.endReadScope(mark) }
+
   func markDeleteOnly() { inner.markDeleteOnly() }
 
   var space: (any TransactionSpace)? { inner.space }

@@ -83,7 +83,11 @@
       }
     }
 
-    func prefetchWindow(isAscending: Bool) -> Int { isAscending ? 0 : 2048 }
+    func beginReadScope() -> Int { entries.lentCount }
+
+    func endReadScope(_ mark: Int) { entries.release(to: mark) }
+
+    func prefetchWindow(isAscending: Bool) -> Int { 2048 }
 
     func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
       entries.prefetch(table.handle, keys, stride: stride)

@@ -5,7 +5,7 @@
 
   /// The entries of a store in the state of one transaction: from the cache, or else from the server in batches.
   ///
-  /// The bytes that it returns are valid until ``release()``, or until its end.
+  /// The bytes that it returns are valid until ``release(to:)``, or until its end.
   final class EntryReader {
     /// The rows that the first read behind a gap fetches. Each fetch that continues the last one doubles them.
     private static let firstRowCount = 128
@@ -18,9 +18,9 @@
     private let cacheLimit: Int
     /// The entries that are known; see ``EntryCache``.
     var cache: EntryCache
-    /// The owners of the bytes that were returned.
-    private var lent: [ObjectIdentifier: AnyObject] = [:]
-    private var lastLent: AnyObject?
+    /// The owners of the bytes that were returned, in this order, and the same as a set.
+    private var lent: [AnyObject] = []
+    private var isLent: Set<ObjectIdentifier> = []
     /// Per table, the end of the last fetch, its number of rows, and their mean length.
     private var fetches: [UInt32: (end: [UInt8], rowCount: Int, meanByteCount: Int)] = [:]
 
@@ -31,18 +31,16 @@
       self.cacheLimit = cacheLimit
     }
 
-    /// Ends the validity of the bytes that were returned.
-    func release() {
-      if lastLent == nil { return }
-      lent.removeAll(keepingCapacity: true)
-      lastLent = nil
+    /// The number of owners of returned bytes, for ``release(to:)``.
+    var lentCount: Int { lent.count }
+
+    /// Ends the validity of the bytes that were returned since there were `count` owners.
+    func release(to count: Int = 0) {
+      while lent.count > count { isLent.remove(ObjectIdentifier(lent.removeLast())) }
     }
 
     private func lend(_ row: EntryRow) -> EntryRow {
-      if lastLent !== row.owner {
-        lastLent = row.owner
-        lent[ObjectIdentifier(row.owner)] = row.owner
-      }
+      if lent.last !== row.owner, isLent.insert(ObjectIdentifier(row.owner)).inserted { lent.append(row.owner) }
       return row
     }
 
@@ -190,6 +188,13 @@
       }
       if missing.count < 2 { return }
       missing.sort { keyOrder($0, $1) < 0 }
+      if stride == 8, let first = missing.first, let last = missing.last {
+        let (low, high) = (
+          first.loadUnaligned(as: UInt64.self).bigEndian, last.loadUnaligned(as: UInt64.self).bigEndian
+        )
+        // Neighbours in one range: their index entries are read in order.
+        if high - low < UInt64(missing.count) * 4 { return prefetchRange(table, from: first, through: last) }
+      }
       var list = PostgresArray.ofBytea
       for key in missing { list.append(key) }
       guard let rows = try? connection.run(Self.listed, [.int8(store), .int4(Int32(table)), list.value]) else { return }
@@ -204,6 +209,15 @@
       }
       makeRoom(ranges.reduce(0) { $0 + $1.byteCount })
       cache.insert(contentsOf: ranges, table)
+    }
+
+    private func prefetchRange(
+      _ table: UInt32, from low: UnsafeRawBufferPointer, through last: UnsafeRawBufferPointer
+    ) {
+      let end = successor(of: last)
+      let values = [PostgresValue.int8(store), .int4(Int32(table)), .bytea(low), .int8(.max), .bytea(end)]
+      guard let rows = try? connection.run(Self.forwardsToEnd, values) else { return }
+      keep(EntryCache.Range(low: Array(low), high: end, rows: entries(rows)), table)
     }
 
     private func entries(_ rows: PostgresRows) -> [EntryRow] {

@@ -127,11 +127,15 @@ package enum FetchExecutor {
       var start = 0
       while start < found.count {
         let next = found[start..<min(start + window, found.count)]
-        session.prefetch(next)
-        for id in next {
-          guard let view = try session.record(id) else { throw IndexReader.damagedIndex }
-          if try !body(id, view) { return }
+        let goesOn = try session.readScope { () throws(StoreError) in
+          session.prefetch(next)
+          for id in next {
+            guard let view = try session.record(id) else { throw IndexReader.damagedIndex }
+            if try !body(id, view) { return false }
+          }
+          return true
         }
+        if !goesOn { return }
         start += next.count
       }
       return
@@ -241,9 +245,11 @@ package enum FetchExecutor {
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) -> Bool {
     defer { ids.removeAll(keepingCapacity: true) }
-    session.prefetch(ids[...])
-    for id in ids where try !passes(id, isIndexed: isIndexed, &filter, in: session, body) { return false }
-    return true
+    return try session.readScope { () throws(StoreError) in
+      session.prefetch(ids[...])
+      for id in ids where try !passes(id, isIndexed: isIndexed, &filter, in: session, body) { return false }
+      return true
+    }
   }
 
   /// Returns the members of a relationship of an object that may be deleted.

@@ -111,17 +111,22 @@ struct CloneMarker {
 
   private mutating func visitLevel(_ session: borrowing Session) throws {
     var position = 0
-    var announced = 0
     while position < level.count {
-      if position >= announced { announced = announce(from: position, session) }
-      let id = ObjectID(rawValue: level[position] & ~Self.listBit)
-      if level[position] & Self.listBit == 0 {
-        try visit(id, session)
-      } else {
-        position += 1
-        try visitMembers(of: id, Int(level[position]), session)
+      position = try session.readScope { () throws -> Int in
+        var position = position
+        let end = announce(from: position, session)
+        while position < level.count, position < end {
+          let id = ObjectID(rawValue: level[position] & ~Self.listBit)
+          if level[position] & Self.listBit == 0 {
+            try visit(id, session)
+          } else {
+            position += 1
+            try visitMembers(of: id, Int(level[position]), session)
+          }
+          position += 1
+        }
+        return position
       }
-      position += 1
     }
   }
 
