@@ -2,6 +2,9 @@ package import Foundation
 package import KVClone
 package import KVCloneCore
 import KVCloneOperations
+#if Postgres
+  import KVClonePostgres
+#endif
 import KVCloneRecords
 package import Testing
 
@@ -11,10 +14,21 @@ package final class TestStore {
   /// The path of the store; its parent directory exists.
   package let path: String
   package private(set) var store: ObjectStore
+  #if Postgres
+    /// The server of a store in a cluster, if the variable `KVCLONE_TEST_ENGINE` is `postgres`.
+    private let server: PostgresServer?
+  #endif
 
   package init(_ model: ManagedObjectModel, options: StoreOptions = StoreOptions()) throws {
     root = try temporaryDirectory()
     path = root + "/test.kvclone"
+    #if Postgres
+      server = PostgresServer.isDefaultEngine ? try PostgresServer(caches: true, isEmpty: true) : nil
+      if let server {
+        store = try ObjectStore.create(server.name, on: server.cluster, model: model, options: options)
+        return
+      }
+    #endif
     store = try ObjectStore.create(at: path, model: model, options: options)
   }
 
@@ -23,17 +37,29 @@ package final class TestStore {
     root = try temporaryDirectory()
     path = root + "/test.kvclone"
     try place(path)
+    #if Postgres
+      server = nil
+    #endif
     store = try ObjectStore.open(at: path)
   }
 
   deinit {
     store.close()
+    #if Postgres
+      server?.drop()
+    #endif
     try? FileManager.default.removeItem(atPath: root)
   }
 
   /// Closes the store and opens it with its own model, or with `model`.
   package func reopen(model: ManagedObjectModel? = nil, options: StoreOptions = StoreOptions()) throws {
     store.close()
+    #if Postgres
+      if let server {
+        store = try ObjectStore.open(server.name, on: server.cluster, model: model, options: options)
+        return
+      }
+    #endif
     store = try ObjectStore.open(at: path, model: model, options: options)
   }
 }

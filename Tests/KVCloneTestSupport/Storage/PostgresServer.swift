@@ -9,6 +9,10 @@
     /// The address of the cluster, or nil if the tests have none.
     package static let address = ProcessInfo.processInfo.environment["KVCLONE_POSTGRES"]
 
+    /// Whether ``TestStore`` uses the cluster.
+    package static let isDefaultEngine =
+      address != nil && ProcessInfo.processInfo.environment["KVCLONE_TEST_ENGINE"] == "postgres"
+
     private static let isInstalled: Result<Void, any Error> = Result {
       try PostgresCluster(address ?? "").install()
     }
@@ -16,13 +20,13 @@
     package let cluster: PostgresCluster
     package let name = "test-" + UUID().uuidString
 
-    /// Creates a store without tables.
-    package init(caches: Bool) throws {
+    /// Creates a store without tables, or only chooses its name.
+    package init(caches: Bool, isEmpty: Bool = false) throws {
       try Self.isInstalled.get()
       var options = PostgresOptions()
       if !caches { options.cacheBytes = 0 }
       cluster = PostgresCluster(Self.address ?? "", options: options)
-      try PostgresEngine.create(cluster, name: name, tables: [], .metadata, [])
+      if !isEmpty { try PostgresEngine.create(cluster, name: name, tables: [], .metadata, []) }
     }
 
     package func engine() throws -> any StorageEngine { try PostgresEngine(cluster, name: name) }
