@@ -12,19 +12,18 @@
 
     private let address: String
     private let timeout: Duration
+    private let durability: PostgresOptions.Durability
     private let state = Mutex(State())
     private let slots: DispatchSemaphore
     let roundTrips = RoundTrips()
 
-    /// - Parameters:
-    ///   - count: the number of connections at most.
-    ///   - timeout: the wait for a free one at most.
-    init(_ address: String, count: Int, timeout: Duration) {
+    init(_ address: String, _ options: PostgresOptions) {
       self.address = address
-      self.timeout = timeout
+      timeout = options.connectionTimeout
+      durability = options.durability
       slots = DispatchSemaphore(value: 0)
       // Not by the initial value: a semaphore that has less at its end than at its start traps.
-      for _ in 0..<max(2, count) { slots.signal() }
+      for _ in 0..<max(2, options.connections) { slots.signal() }
     }
 
     /// Takes a connection, after waiting for a free one.
@@ -39,11 +38,35 @@
         let (isClosed, idle) = state.withLock { ($0.isClosed, $0.idle.popLast()) }
         if isClosed { throw StoreError(.closed, "the cluster was closed") }
         if let idle { return idle }
-        do throws(PostgresError) { return try PostgresConnection(address, roundTrips) } catch { throw error.storeError }
+        return try connect()
       } catch {
         slots.signal()
         throw error
       }
+    }
+
+    private func connect() throws(StoreError) -> PostgresConnection {
+      let (connection, settings): (PostgresConnection, (synchronousCommit: String, standbyNames: String))
+      do throws(PostgresError) {
+        connection = try PostgresConnection(address, roundTrips)
+        settings = try connection.durability()
+      } catch {
+        throw error.storeError
+      }
+      if settings.synchronousCommit == "off" {
+        throw StoreError(
+          .invalidStore,
+          "the server has synchronous_commit = off, with which commits that were reported can be lost; set it to on for "
+            + "this user or database")
+      }
+      if durability == .replicated, settings.standbyNames.isEmpty || settings.synchronousCommit == "local" {
+        throw StoreError(
+          .invalidStore,
+          "the server does not wait for a synchronous standby (synchronous_standby_names is \"\(settings.standbyNames)\", "
+            + "synchronous_commit is \(settings.synchronousCommit)); set both, or use PostgresOptions.Durability.server"
+        )
+      }
+      return connection
     }
 
     /// Returns a connection. An unusable one is closed.

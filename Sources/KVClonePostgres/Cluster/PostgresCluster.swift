@@ -17,7 +17,7 @@
     ///   keywords and values that libpq takes. Passwords belong into `.pgpass` or a service file.
     public init(_ address: String, options: PostgresOptions = PostgresOptions()) {
       self.options = options
-      pool = ConnectionPool(address, count: options.connections, timeout: options.connectionTimeout)
+      pool = ConnectionPool(address, options)
     }
 
     /// Closes the connections. Stores that are open must be closed first.

@@ -1,6 +1,18 @@
 #if Postgres
   /// Options of a ``PostgresCluster``.
   public struct PostgresOptions: Sendable {
+    /// What a durable commit means.
+    public enum Durability: Sendable, Hashable {
+      /// What the server is set to: with `synchronous_commit = on` and no synchronous standby, a commit survives a crash
+      /// of the server, and not the loss of its disk. `synchronous_commit = off` is refused.
+      case server
+      /// A synchronous standby has the commit, too: it survives the loss of the primary. Refused if the server names no
+      /// synchronous standby, or does not wait for one.
+      case replicated
+    }
+
+    /// What a durable commit means. Default: ``Durability/server``.
+    public var durability = Durability.server
     /// The number of connections of this process to the cluster at most, from 2. Each open transaction has one, and so does
     /// an upload for moments. Default: 8.
     public var connections = 8

@@ -21,10 +21,19 @@
     /// The names of the prepared statements, by their texts.
     private var prepared: [String: String] = [:]
     private var nameCount = 0
+    private let warnings = Warnings()
     /// What the server answers next, in this order.
     private var expected: [Expected] = []
     /// Whether the connection can only be closed.
     private(set) var isBroken = false
+
+    /// Counts the warnings of the server, which libpq reports by a callback.
+    private final class Warnings {
+      var count = 0
+    }
+
+    /// The number of warnings that the server has sent.
+    var warningCount: Int { warnings.count }
 
     private enum Expected {
       case preparation(String)
@@ -53,9 +62,24 @@
         throw PostgresError(state: Self.state(ofConnectError: message), message: message, isConnectionLost: false)
       }
       // Notices would go to the standard error output of the program.
-      PQsetNoticeProcessor(handle, { _, _ in }, nil)
+      PQsetNoticeReceiver(
+        handle,
+        { context, result in
+          guard let context, let result,
+            let severity = PQresultErrorField(result, kvclone_pg_field_severity()),
+            String(cString: severity) == "WARNING"
+          else { return }
+          Unmanaged<Warnings>.fromOpaque(context).takeUnretainedValue().count += 1
+        }, Unmanaged.passUnretained(warnings).toOpaque())
       guard PQenterPipelineMode(handle) == 1 else { throw lost() }
       _ = try run(Self.settings.map { PostgresStatement($0, isPrepared: false) })
+    }
+
+    /// The settings of the server that decide whether a commit survives.
+    func durability() throws(PostgresError) -> (synchronousCommit: String, standbyNames: String) {
+      let rows = try run(
+        "SELECT current_setting('synchronous_commit'), current_setting('synchronous_standby_names')")
+      return (rows.text(0, 0), rows.text(0, 1))
     }
 
     deinit { PQfinish(handle) }

@@ -52,10 +52,14 @@
         ])
         let isFound = results[3].count > 0 && results[3].bytes(0, 0).elementsEqual(commit.token)
         // A write of its own that is durable makes the found commit durable, too, where replication is synchronous.
+        let warningCount = connection.warningCount
         _ = try connection.run([
           PostgresStatement("UPDATE kvclone.store SET number = number WHERE id = $1", [.int8(engine.store)]),
           PostgresStatement("COMMIT", isPrepared: false),
         ])
+        if isFound, connection.warningCount > warningCount {
+          throw PostgresError(state: "01000", message: "the standby did not confirm", isConnectionLost: true)
+        }
         return isFound
       } catch {
         connection.send([PostgresStatement("ROLLBACK", isPrepared: false)])

@@ -299,7 +299,13 @@
       isOpen = false
       defer { engine.turn.give() }
       do throws(PostgresError) {
+        let warningCount = connection.warningCount
         let results = try connection.run(statements + [PostgresStatement("COMMIT", isPrepared: false)])
+        // A commit that was cancelled while it waited for a standby answers COMMIT, with a warning.
+        if connection.warningCount > warningCount {
+          throw PostgresError(
+            state: "01000", message: "the commit was not confirmed by the standby", isConnectionLost: true)
+        }
         // An aborted transaction answers ROLLBACK, without an error.
         guard results.last?.tag == "COMMIT" else {
           throw PostgresError(
