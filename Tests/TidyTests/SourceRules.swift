@@ -19,6 +19,10 @@ enum SourceRules {
     "KVCloneOperations": [
       "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
     ],
+    "CKVClonePostgres": [],
+    "KVClonePostgres": [
+      "CKVClonePostgres", "KVClone", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel",
+    ],
     "KVCloneService": ["KVClone", "KVCloneOperations"],
     "KVCloneInbox": ["KVClone", "KVCloneService"],
     "KVCloneDemo": ["KVClone", "KVCloneOperations"],
@@ -36,9 +40,14 @@ enum SourceRules {
     "Benchmarks": ["KVClone", "KVCloneOperations"],
   ]
 
-  /// Modules of C, and the one module that may call them.
-  static let modulesOfC: Set<String> = ["CKVCloneLMDB", "Glibc", "Musl", "Darwin", "Bionic"]
-  static let callerOfC = "KVCloneLMDB"
+  /// Modules of C, and the modules that may call them: each engine calls its own library.
+  static let callersOfC: [String: Set<String>] = {
+    let platform: Set = ["KVCloneLMDB", "KVClonePostgres"]
+    return [
+      "CKVCloneLMDB": ["KVCloneLMDB"], "CKVClonePostgres": ["KVClonePostgres"], "Glibc": platform, "Musl": platform,
+      "Darwin": platform, "Bionic": platform,
+    ]
+  }()
 
   static let greatestLineCount = 500
 
@@ -72,11 +81,13 @@ enum SourceRules {
     return found
   }
 
-  /// C is called in one module; every other module gets what it needs from there, checked and typed.
+  /// C is called in the modules of the engines; every other module gets what it needs from there, checked and typed.
   static func importsOfC(in path: String, _ source: String) -> [String] {
-    guard path.hasSuffix(".swift"), let module = module(ofFile: path), module != callerOfC else { return [] }
-    return imports(in: source).filter { modulesOfC.contains($0.module) }.map {
-      "\(path):\($0.line): \(module) imports \($0.module); only \(callerOfC) may call C"
+    guard path.hasSuffix(".swift"), let module = module(ofFile: path) else { return [] }
+    return imports(in: source).compactMap { found in
+      guard let callers = callersOfC[found.module], !callers.contains(module) else { return nil }
+      return "\(path):\(found.line): \(module) imports \(found.module); only "
+        + "\(callers.sorted().joined(separator: " and ")) may call it"
     }
   }
 

@@ -8,7 +8,7 @@ struct PackageTarget: Equatable {
 
   /// Reads the targets of a manifest. Targets that are appended under a condition are not found.
   static func targets(inManifest text: String) -> [PackageTarget] {
-    let call = ProseRules.expression(#"\.(?:systemLibrary|target|executableTarget)\("#)
+    let call = ProseRules.expression(#"\.(?:systemLibrary|target|executableTarget|testTarget|plugin)\("#)
     guard let start = text.range(of: "\n  targets: [") else { return [] }
     let list = String(text[start.upperBound...])
     var found: [PackageTarget] = []
@@ -18,6 +18,8 @@ struct PackageTarget: Equatable {
       let arguments = (list as NSString).substring(from: match.range.location + match.range.length)
       let body = untilClosed(arguments)
       next = match.range.location + match.range.length + (body as NSString).length
+      let call = (list as NSString).substring(with: match.range)
+      if call == ".testTarget(" || call == ".plugin(" { continue }
       guard let name = first(#"^\s*name: "(\w+)""#, in: body) else { continue }
       let path = first(#"path: "([^"]+)""#, in: body) ?? "Sources/\(name)"
       let dependencies = body.range(of: "dependencies: [").map { untilClosed(String(body[$0.upperBound...])) } ?? ""
