@@ -121,6 +121,31 @@
       }
     }
 
+    /// Runs `body` outside of the pipeline mode, for commands that it excludes.
+    func leavingPipeline(_ body: (OpaquePointer) throws(PostgresError) -> Void) throws(PostgresError) {
+      try drain()
+      guard PQexitPipelineMode(handle) == 1 else { throw lost() }
+      roundTrips.add()
+      do throws(PostgresError) {
+        try body(handle)
+      } catch {
+        if !isBroken, PQenterPipelineMode(handle) != 1 { isBroken = true }
+        throw error
+      }
+      guard PQenterPipelineMode(handle) == 1 else { throw lost() }
+    }
+
+    /// Frees a result after a test of its status.
+    ///
+    /// - Throws: the error in the result.
+    @discardableResult
+    func check(_ result: OpaquePointer?, _ status: ExecStatusType) throws(PostgresError) -> Bool {
+      guard let result else { throw lost() }
+      defer { PQclear(result) }
+      if PQresultStatus(result) == status { return true }
+      throw error(of: result)
+    }
+
     private func drain() throws(PostgresError) {
       if isBroken { throw lost() }
       if expected.isEmpty { return }
@@ -221,7 +246,7 @@
         state: state, message: message, isConnectionLost: state.isEmpty || PQstatus(handle) == CONNECTION_BAD)
     }
 
-    private func lost(_ failure: PostgresError? = nil) -> PostgresError {
+    func lost(_ failure: PostgresError? = nil) -> PostgresError {
       isBroken = true
       return PostgresError(
         state: failure?.state ?? "", message: failure?.message ?? String(cString: PQerrorMessage(handle)),

@@ -36,6 +36,12 @@
 
   /// The number of entries of a table.
   enum Tally {
+    static func add(_ count: Int, _ store: Int64, _ table: UInt32) -> PostgresStatement {
+      PostgresStatement(
+        "UPDATE kvclone.tally SET entries = entries + $3 WHERE store = $1 AND tbl = $2",
+        [.int8(store), .int4(Int32(table)), .int8(Int64(count))])
+    }
+
     static let statement = "SELECT entries FROM kvclone.tally WHERE store = $1 AND tbl = $2"
   }
 #endif

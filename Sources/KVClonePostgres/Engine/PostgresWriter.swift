@@ -8,6 +8,8 @@
   final class PostgresWriter: StorageBackend {
     /// The overlay is sent to the server above this length.
     private static let overlayLimit = 16 << 20
+    /// Runs of at least this length are copied.
+    private static let copiedRunLength = 64
     /// The commits that are kept for caches of other processes.
     private static let keptCommitCount: Int64 = 4096
 
@@ -20,6 +22,8 @@
     private var changed = ChangedKeys()
     /// The tables that were sent to the server, whose entries in the cache are outdated.
     private var sentTables: Set<UInt32> = []
+    /// The numbers of entries that were copied and are not counted on the server yet.
+    private var copiedCounts: [UInt32: Int] = [:]
     /// The tables that this transaction creates.
     private var madeTables: Set<UInt32> = []
     private var lastKeys: [UInt32: [UInt8]] = [:]
@@ -156,7 +160,7 @@
     }
 
     func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 {
-      if overlay.table(table.handle) != nil { try send() }
+      if overlay.table(table.handle) != nil || copiedCounts[table.handle] != nil { try send() }
       do throws(PostgresError) {
         let rows = try connection.run(Tally.statement, [.int8(engine.store), .int4(Int32(table.handle))])
         return rows.count > 0 ? UInt64(max(0, rows.integer(0, 0) ?? 0)) : 0
@@ -213,18 +217,46 @@
       throws(StoreError)
     {
       try beginChange(key, byteCount: value.count)
-      let last: [UInt8]
-      if let known = lastKeys[table.handle] {
-        last = known
-      } else {
-        last = try previous(table.handle, before: .noBytes).map { Array($0.key) } ?? []
-      }
-      if last.order(to: key) >= 0 {
-        throw failed(StoreError(.limitExceeded, "an appended key is not above all others of its table"))
-      }
+      if try lastKey(table.handle).order(to: key) >= 0 { throw failed(Self.notAscending) }
       overlay.set(table.handle, key, value)
       lastKeys[table.handle] = Array(key)
       entries.release()
+    }
+
+    /// Long runs go to the server at once: it takes them in half of the time that it takes changes.
+    func appendRun(_ table: StorageTable, _ run: UnsafeBufferPointer<StorageEntryPointers>) throws(StoreError) {
+      guard run.count >= Self.copiedRunLength, let first = run.first, let last = run.last else {
+        for entry in run { try append(table, entry.key, entry.value) }
+        return
+      }
+      try beginChange(first.key)
+      var previous = try lastKey(table.handle)
+      for entry in run {
+        try beginChange(entry.key, byteCount: entry.value.count)
+        let isAscending = previous.order(to: entry.key) < 0
+        if !isAscending { throw failed(Self.notAscending) }
+        previous.replaceSubrange(0..., with: entry.key)
+      }
+      do throws(PostgresError) {
+        try connection.copy(into: table.handle, of: engine.store, run.lazy.map { ($0.key, $0.value) })
+      } catch {
+        throw failed(error.storeError)
+      }
+      copiedCounts[table.handle, default: 0] += run.count
+      changed.add(table.handle, from: Array(first.key), through: Array(last.key))
+      entries.cache.removeOverlapping(table.handle, from: Array(first.key), to: nil)
+      lastKeys[table.handle] = previous
+      entries.release()
+    }
+
+    private static var notAscending: StoreError {
+      StoreError(.limitExceeded, "an appended key is not above all others of its table")
+    }
+
+    /// The last key of a table; empty if it has no entry.
+    private func lastKey(_ table: UInt32) throws(StoreError) -> [UInt8] {
+      if let known = lastKeys[table] { return known }
+      return try previous(table, before: .noBytes).map { Array($0.key) } ?? []
     }
 
     func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
@@ -260,8 +292,8 @@
 
     /// Sends the overlay to the server, which applies it in the open transaction.
     private func send() throws(StoreError) {
-      if overlay.isEmpty { return }
-      let statements = takeOverlay()
+      let statements = takeOverlay() + takeCounts()
+      if statements.isEmpty { return }
       do throws(PostgresError) { _ = try connection.run(statements) } catch { throw failed(error.storeError) }
     }
 
@@ -275,6 +307,12 @@
       sentTables.formUnion(overlay.tables.keys)
       overlay = Overlay()
       return changes.statements
+    }
+
+    /// The statements that count the copied entries.
+    private func takeCounts() -> [PostgresStatement] {
+      defer { copiedCounts = [:] }
+      return copiedCounts.map { Tally.add($0.value, engine.store, $0.key) }
     }
 
     // MARK: Ending
@@ -292,6 +330,7 @@
       var changed = changed
       for (table, sent) in own.tables { changed.add(table, sent) }
       let commit = SharedCache.Commit(number: base.number + 1, token: CommitToken.random())
+      statements += takeCounts()
       statements += ClusterSchema.commit(engine.store, commit, changed.encoded)
       if commit.number % 256 == 0 {
         statements.append(ClusterSchema.prune(engine.store, before: commit.number - Self.keptCommitCount))

@@ -8,10 +8,13 @@
     private var ranges: [UInt32: (low: [UInt8], high: [UInt8])] = [:]
     private var hasRanges = false
 
-    /// Adds changes, which are in the order of their keys.
-    mutating func add(_ table: UInt32, _ changes: Overlay.Table) {
-      guard let first = changes.blocks.first?.first, let last = changes.blocks.last?.last else { return }
-      let (low, high) = (Array(first.key), Array(last.key))
+    /// Adds a range of keys, from the first to the last one. The commit then names ranges only.
+    mutating func add(_ table: UInt32, from low: [UInt8], through high: [UInt8]) {
+      hasRanges = true
+      widen(table, low, high)
+    }
+
+    private mutating func widen(_ table: UInt32, _ low: [UInt8], _ high: [UInt8]) {
       if let known = ranges[table] {
         ranges[table] = (
           low.lexicographicallyPrecedes(known.low) ? low : known.low,
@@ -20,6 +23,12 @@
       } else {
         ranges[table] = (low, high)
       }
+    }
+
+    /// Adds changes, which are in the order of their keys.
+    mutating func add(_ table: UInt32, _ changes: Overlay.Table) {
+      guard let first = changes.blocks.first?.first, let last = changes.blocks.last?.last else { return }
+      widen(table, Array(first.key), Array(last.key))
       if hasRanges { return }
       for block in changes.blocks {
         for change in block { append(table, change.key) }
