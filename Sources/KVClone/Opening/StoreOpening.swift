@@ -179,6 +179,25 @@ package enum StoreOpening {
     return dryRun.plan(report)
   }
 
+  /// Plans the migration of a store in a storage engine of any kind, which is not open otherwise.
+  package static func planMigration(
+    _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
+    _ options: StoreOptions, _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?
+  ) throws(StoreError) -> MigrationPlan {
+    let dryRun = MigrationDryRun()
+    let report = try StoreMigrator.migrate(
+      engine, path: path, to: model, migration, options, progress, cancellation, dryRun: dryRun)
+    return dryRun.plan(report)
+  }
+
+  /// Migrates a store in a storage engine of any kind, which is not open otherwise.
+  package static func migrate(
+    _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
+    _ options: StoreOptions, _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?
+  ) throws(StoreError) -> MigrationReport {
+    try StoreMigrator.migrate(engine, path: path, to: model, migration, options, progress, cancellation)
+  }
+
   /// Migrates a store that is not open, regardless of its model.
   static func migrate(
     at path: String, to model: ManagedObjectModel, _ migration: MigrationOptions, _ options: StoreOptions,
