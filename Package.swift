@@ -117,6 +117,7 @@ let package = Package(
       name: "KVCloneTool",
       dependencies: [
         "KVCloneOperations", "KVClone", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator",
+        .target(name: "KVClonePostgres", condition: postgres),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tools/kvclone", swiftSettings: common),

@@ -27,7 +27,9 @@ enum SourceRules {
     "KVCloneInbox": ["KVClone", "KVCloneService"],
     "KVCloneDemo": ["KVClone", "KVCloneOperations"],
     "KVCloneBench": ["KVClone", "KVCloneOperations", "KVCloneDemo"],
-    "KVCloneTool": ["KVClone", "KVCloneOperations", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator"],
+    "KVCloneTool": [
+      "KVClone", "KVCloneOperations", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator", "KVClonePostgres",
+    ],
     "KVCloneModelTool": ["KVCloneGenerator", "KVCloneCoreData", "KVCloneModel"],
     "KVCloneFaultTool": ["KVClone", "KVCloneOperations", "KVCloneLMDB", "KVCloneRecords"],
     "KVCloneFuzz": [

@@ -47,17 +47,17 @@ enum StoreCompletion {
   private static func names(
     _ words: [String], _ prefix: String, _ body: (ObjectStore) throws -> [String]
   ) -> [String] {
-    guard let path = storePath(words) else { return [] }
+    guard let text = storeText(words), let address = try? StoreAddress(text) else { return [] }
     var options = StoreOptions()
     options.isReadOnly = true
     options.keepsStaleReaders = true
-    guard let store = try? ObjectStore.open(at: path, options: options) else { return [] }
+    guard let store = try? address.withShortWait.open(options) else { return [] }
     defer { store.close() }
     return ((try? body(store)) ?? []).filter { $0.hasPrefix(prefix) }
   }
 
   /// The store named by the words so far, or by the environment.
-  private static func storePath(_ words: [String]) -> String? {
+  private static func storeText(_ words: [String]) -> String? {
     for (index, word) in words.enumerated() {
       if word == "-s" || word == "--store", index + 1 < words.count { return words[index + 1] }
       if word.hasPrefix("--store=") { return String(word.dropFirst("--store=".count)) }

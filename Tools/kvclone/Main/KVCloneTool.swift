@@ -8,8 +8,9 @@ struct KVCloneTool: ParsableCommand {
     commandName: "kvclone",
     abstract: "Manages embedded object stores: query, clone, snapshot, back up.",
     discussion: """
-      A store is a directory. Name it with --store or in the environment variable KVCLONE_STORE. Object ids have the \
-      form Entity/serial, for example Note/12. Start with `kvclone demo`.
+      A store is a directory, or has a name in a PostgreSQL cluster: postgresql://USER@HOST/DATABASE/NAME. Name it with \
+      --store or in the environment variable KVCLONE_STORE. Object ids have the form Entity/serial, for example \
+      Note/12. Start with `kvclone demo`.
 
       Exit codes: 0 success, 1 failure, 3 finished but some items were unreadable, 4 check found corruption, 5 \
       differences found, 10 store not found, 11 store busy, 64 usage error, 130 interrupted.

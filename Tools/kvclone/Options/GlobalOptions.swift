@@ -5,7 +5,10 @@ import KVClone
 /// Options of all commands, before or after the command's name.
 struct GlobalOptions: ParsableArguments {
   @Option(
-    name: [.short, .long], help: ArgumentHelp("The store's directory (default: $KVCLONE_STORE).", valueName: "path"),
+    name: [.short, .long],
+    help: ArgumentHelp(
+      "The store's directory, or its URL in a cluster: postgresql://USER@HOST/DATABASE/NAME (default: $KVCLONE_STORE).",
+      valueName: "path"),
     completion: .directory)
   var store: String?
 
@@ -24,22 +27,35 @@ struct GlobalOptions: ParsableArguments {
   @Flag(name: .customLong("no-progress"), help: "Disable progress output.")
   var noProgress = false
 
-  /// The store's path, from the option or the environment.
-  func storePath() throws -> String {
+  /// The store's address, from the option or the environment.
+  func storeAddress() throws -> StoreAddress {
     if let store {
       // A script's unset variable must not lead to the default store.
       guard !store.isEmpty else { throw Failure(usage: "--store is an empty string; give a path") }
-      return store
+      return try StoreAddress(store)
     }
-    if let store = ProcessInfo.processInfo.environment["KVCLONE_STORE"], !store.isEmpty { return store }
+    if let store = ProcessInfo.processInfo.environment["KVCLONE_STORE"], !store.isEmpty {
+      return try StoreAddress(store)
+    }
     throw Failure(usage: "no store is given; use --store PATH, or set KVCLONE_STORE")
   }
+
+  /// Whether a store is given, by the option or the environment.
+  var hasStore: Bool {
+    store?.isEmpty == false || ProcessInfo.processInfo.environment["KVCLONE_STORE"]?.isEmpty == false
+  }
+
+  /// The path of the store's directory, from the option or the environment.
+  ///
+  /// - Parameter operation: what needs the directory: the subject of the error.
+  /// - Throws: `unsupportedByEngine` for a store in a cluster.
+  func storePath(for operation: String) throws -> String { try storeAddress().directory(for: operation) }
 
   /// Opens the store, which contains its model.
   func openStore(isReadOnly: Bool) throws -> ObjectStore {
     var options = StoreOptions()
     options.isReadOnly = isReadOnly
-    return try ObjectStore.open(at: try storePath(), options: options)
+    return try storeAddress().open(options)
   }
 
   /// Writes a result: the members of an object with --json, else a text.

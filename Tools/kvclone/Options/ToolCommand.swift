@@ -10,11 +10,17 @@ protocol ToolCommand: ParsableCommand {
 protocol StoreCommand: ToolCommand {
   var isReadOnly: Bool { get }
 
+  /// Checks the arguments before the store is opened.
+  func prepare() throws
+
   func run(_ store: ObjectStore) throws
 }
 
 extension StoreCommand {
+  func prepare() throws {}
+
   func run() throws {
+    try prepare()
     let store = try global.openStore(isReadOnly: isReadOnly)
     defer { store.close() }
     try run(store)

@@ -21,6 +21,7 @@ struct DemoCommand: ToolCommand {
   }
 
   func run() throws {
+    if let at { try StoreAddress.requireDirectory(at, for: "a demo") }
     let path = at ?? DemoCommand.temporaryPath()
     let store = try Interruption.uninterrupted { try ObjectStore.create(at: path, model: DemoModel.model) }
     defer { store.close() }

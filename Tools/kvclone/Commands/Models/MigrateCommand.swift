@@ -47,7 +47,7 @@ struct MigrateCommand: ToolCommand {
   var makesNoSnapshot = false
 
   func run() throws {
-    let path = try global.storePath()
+    let address = try global.storeAddress()
     let loaded = try ManagedObjectModel.load(contentsOf: model, version: to)
     for warning in loaded.warnings { global.note("kvclone: warning: \(warning)") }
     let versions = try ManagedObjectModel.loadVersions(contentsOf: model).map(\.model)
@@ -63,20 +63,18 @@ struct MigrateCommand: ToolCommand {
     let bar = ProgressBar(plan ? "migration plan" : "migrate", unit: "objects", total: nil, global)
     if plan {
       let plan = try Interruption.cancelling(bar) { progress, cancellation in
-        try ObjectStore.planMigration(
-          at: path, to: loaded.model, migration: options, progress: progress, cancellation: cancellation)
+        try address.planMigration(to: loaded.model, options, progress: progress, cancellation)
       }
       return try tell(plan)
     }
     do {
       let report = try Interruption.cancelling(bar) { progress, cancellation in
-        try ObjectStore.migrate(
-          at: path, to: loaded.model, migration: options, progress: progress, cancellation: cancellation)
+        try address.migrate(to: loaded.model, options, progress: progress, cancellation)
       }
       try tell(report)
     } catch let error as StoreError {
       guard error.kind == .mappingRequired,
-        let plan = try? ObjectStore.planMigration(at: path, to: loaded.model, migration: options)
+        let plan = try? address.planMigration(to: loaded.model, options)
       else { throw error }
       var failure = Failure(error)
       failure.mappingSkeleton = plan.mappingSkeleton

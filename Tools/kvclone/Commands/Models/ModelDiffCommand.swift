@@ -49,19 +49,21 @@ struct ModelDiffCommand: ToolCommand {
 
   /// The versions of the bundle that a path names or is in; empty for a store or a single version.
   private static func versions(around path: String) throws -> [ManagedObjectModel] {
+    if ClusterURL.isURL(path) { return [] }
     let folder = URL(fileURLWithPath: path)
     let bundle = [folder, folder.deletingLastPathComponent()].first { $0.pathExtension == "xcdatamodeld" }
     return try bundle.map { try ManagedObjectModel.loadVersions(contentsOf: $0.path).map(\.model) } ?? []
   }
 
   private func model(at path: String) throws -> ManagedObjectModel {
+    let address = try StoreAddress(path)
     let folder = URL(fileURLWithPath: path)
-    if ManagedObjectModel.modelPathExtensions.contains(folder.pathExtension) {
+    if address.isDirectory, ManagedObjectModel.modelPathExtensions.contains(folder.pathExtension) {
       return try ManagedObjectModel.load(contentsOf: path).model
     }
     var options = StoreOptions()
     options.isReadOnly = true
-    let store = try ObjectStore.open(at: path, options: options)
+    let store = try address.open(options)
     defer { store.close() }
     return store.model
   }

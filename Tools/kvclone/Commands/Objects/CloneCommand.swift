@@ -219,13 +219,16 @@ struct CloneCommand: ToolCommand {
   /// The destination store, if it is another one.
   private func destination(beside store: ObjectStore) throws -> ObjectStore? {
     guard let into else { return nil }
-    do throws(StoreError) {
-      return try ObjectStore.open(at: into)
-    } catch {
+    let address = try StoreAddress(into)
+    // The same store in a cluster can be opened twice.
+    if !address.isDirectory, address == (try global.storeAddress()) { return store }
+    do {
+      return try address.open()
+    } catch let error as StoreError {
       if error.kind == .storeNotFound {
         throw Failure(
           "invalidDestination",
-          "\(into) is not a store; create one there with `kvclone init`, or correct the path of --into")
+          "\(address.name) is not a store; create one there with `kvclone init`, or correct the path of --into")
       }
       // The path leads to the source store: the library reports what to do instead.
       guard error.kind == .alreadyOpen else { throw error }

@@ -67,6 +67,11 @@ struct BackupCommand: StoreCommand {
 
   var isReadOnly: Bool { !reflink }
 
+  func prepare() throws {
+    try StoreAddress.requireDirectory(destination, for: "a backup")
+    _ = try global.storePath(for: "a backup")
+  }
+
   func run(_ store: ObjectStore) throws {
     let bar = ProgressBar("backup", unit: "bytes", total: nil, global)
     if reflink {

@@ -59,6 +59,7 @@ struct BenchCommand: ToolCommand {
   func run() throws {
     let settings = BenchSettings(
       objects: objects, images: images, imageBytes: imageBytes, seed: seed, rounds: rounds)
+    try StoreAddress.requireDirectory(at, for: "a benchmark")
     try checkPlace(settings)
     let cancellation = Cancellation()
     let results = try Interruption.cancelling(cancellation.cancel) {

@@ -13,8 +13,8 @@ struct CheckCommand: ToolCommand {
   var readData = false
 
   func run() throws {
-    // By the path, so that a store that cannot be opened can be checked.
-    let report = try ObjectStore.check(at: try global.storePath(), options: CheckOptions(readData: readData))
+    let address = try global.storeAddress()
+    let report = try Self.check(address, CheckOptions(readData: readData))
     try global.show {
       write(report, &$0)
     } text: { output in
@@ -23,22 +23,35 @@ struct CheckCommand: ToolCommand {
       }
       let count = Text.count(report.issues.count, "integrity issue")
       let verdict = report.isClean ? "ok" : report.isTruncated ? "more than \(count)" : count
-      try output.line(
-        "\(verdict): \(Text.count(report.objectCount, "object")), \(Text.count(report.pageCount, "page"))")
+      // Only files have pages that a check reads.
+      let pages = address.isDirectory ? ", \(Text.count(report.pageCount, "page"))" : ""
+      try output.line("\(verdict): \(Text.count(report.objectCount, "object"))\(pages)")
       try output.flush()
-      if !report.issues.isEmpty { global.note("kvclone: \(Self.advice(report))") }
+      if !report.issues.isEmpty { global.note("kvclone: \(Self.advice(report, address))") }
     }
     if !report.issues.isEmpty { throw ExitCode(Failure.Code.corrupted) }
   }
 
-  private static func advice(_ report: CheckReport) -> String {
+  private static func check(_ address: StoreAddress, _ options: CheckOptions) throws -> CheckReport {
+    // By the path, so that a store that cannot be opened can be checked.
+    if case .directory(let path) = address { return try ObjectStore.check(at: path, options: options) }
+    var opening = StoreOptions()
+    opening.isReadOnly = true
+    let store = try address.open(opening)
+    defer { store.close() }
+    return try store.check(options)
+  }
+
+  private static func advice(_ report: CheckReport, _ address: StoreAddress) -> String {
     if report.issues.allSatisfy(\.isDerived) {
       return "the objects are intact; rebuild the rest with `kvclone repair --yes`"
     }
     if report.issues.allSatisfy({ $0.kind == .pageLeak }) {
       return "no data is lost; create a copy without leaked pages with `kvclone compact -o DEST`"
     }
-    return "restore a backup, or copy what is readable with `kvclone salvage -o NEW`"
+    return address.isDirectory
+      ? "restore a backup, or copy what is readable with `kvclone salvage -o NEW`"
+      : "check the database with pg_amcheck, and restore the store from a copy or a backup of the cluster"
   }
 
   private func write(_ report: CheckReport, _ json: inout JSONWriter) {

@@ -26,6 +26,11 @@ struct CompactCommand: ReadingCommand {
     if output.isEmpty { throw ValidationError("--output is an empty string; give a path") }
   }
 
+  func prepare() throws {
+    try StoreAddress.requireDirectory(output, for: "a compaction")
+    _ = try global.storePath(for: "a compaction")
+  }
+
   func run(_ store: ObjectStore) throws {
     let bar = ProgressBar("compact", unit: "bytes", total: nil, global)
     let before = try store.info().fileBytes

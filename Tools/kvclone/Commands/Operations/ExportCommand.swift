@@ -36,6 +36,8 @@ struct ExportCommand: ReadingCommand {
     }
   }
 
+  func prepare() throws { try StoreAddress.requireDirectory(destination, for: "an export") }
+
   func run(_ store: ObjectStore) throws {
     let past = try snapshot.map { try store.snapshot(named: $0) }
     let bar = ProgressBar("export", unit: "objects", total: nil, global)

@@ -63,7 +63,7 @@ struct ImportCommand: ToolCommand {
 
   private func runImport() throws {
     // Optional for a dry run: without it, the path is not checked.
-    let path = isPlan ? try? global.storePath() : try global.storePath()
+    let path = isPlan && !global.hasStore ? nil : try global.storePath(for: "an import")
     var options = CoreDataImportOptions()
     if let model {
       let loaded = try ManagedObjectModel.load(contentsOf: model, version: modelVersion)

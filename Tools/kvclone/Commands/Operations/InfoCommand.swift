@@ -16,7 +16,8 @@ struct InfoCommand: ReadingCommand {
     let info = try store.info()
     let output = Output()
     // Only for --verbose: it reads the lock file, and the result is outdated in a moment.
-    let statistics = global.verbose ? try store.statistics() : nil
+    let isFile = try global.storeAddress().isDirectory
+    let statistics = global.verbose && isFile ? try store.statistics() : nil
     if global.json {
       try output.json { $0.storeInfo(info, writer: statistics.map { $0.writer }) }
       return
@@ -24,8 +25,9 @@ struct InfoCommand: ReadingCommand {
     var facts: [(String, String)] = [
       ("store", info.uuid.uuidString), ("format", "\(info.formatVersion)"),
       ("model", "\(info.modelName), version \(info.modelVersion ?? "none")"), ("model hash", info.modelHash),
-      ("file", Text.bytes(info.fileBytes)), ("commit", "\(info.commit)"), ("snapshots", "\(info.snapshotCount)"),
     ]
+    if isFile { facts.append(("file", Text.bytes(info.fileBytes))) }
+    facts += [("commit", "\(info.commit)"), ("snapshots", "\(info.snapshotCount)")]
     if let statistics { facts.append(("writer", statistics.writer?.summary ?? "none")) }
     facts.append(("objects", "\(info.objectCount)"))
     for (name, value) in facts { try output.line(Text.padded(name, 12) + value) }

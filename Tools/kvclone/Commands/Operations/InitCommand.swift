@@ -26,20 +26,21 @@ struct InitCommand: ToolCommand {
   var copyOnWrite = false
 
   func run() throws {
-    let path = try global.storePath()
+    let address = try global.storeAddress()
+    if copyOnWrite { _ = try address.directory(for: "--copy-on-write") }
     let loaded = try ManagedObjectModel.load(contentsOf: model, version: modelVersion)
     for warning in loaded.warnings { global.note("kvclone: warning: \(warning)") }
     var options = StoreOptions()
     options.usesBtrfsCopyOnWrite = copyOnWrite
     let store = try Interruption.uninterrupted {
-      try ObjectStore.create(at: path, model: loaded.model, options: options)
+      try address.create(loaded.model, options)
     }
     defer { store.close() }
     let info = try store.info()
     try global.report {
       $0.storeInfo(info)
     } text: { output in
-      try output.line("created \(path) with model \(info.modelName), version \(info.modelVersion ?? "none")")
+      try output.line("created \(address.name) with model \(info.modelName), version \(info.modelVersion ?? "none")")
     }
   }
 }

@@ -23,7 +23,7 @@ struct ReadersCommand: ToolCommand {
   var clearsStale = false
 
   func run() throws {
-    let found = try ReaderListing(at: try global.storePath(), clearsStale: clearsStale)
+    let found = try ReaderListing(at: try global.storePath(for: "the list of readers"), clearsStale: clearsStale)
     let readers = found.readers
     let output = Output()
     if global.json { return try output.json { write(found, &$0) } }

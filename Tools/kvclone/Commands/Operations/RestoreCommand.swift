@@ -30,6 +30,7 @@ struct RestoreCommand: ToolCommand {
   }
 
   func run() throws {
+    for path in sources + [target] { try StoreAddress.requireDirectory(path, for: "a restore") }
     let bar = ProgressBar("restore", unit: "bytes", total: nil, global)
     let result = try Interruption.cancelling(bar) { progress, cancellation in
       try ObjectStore.restore(from: sources, to: target, progress: progress, cancellation: cancellation)

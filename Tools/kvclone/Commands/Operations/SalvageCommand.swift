@@ -38,7 +38,8 @@ struct SalvageCommand: ToolCommand {
   }
 
   func run() throws {
-    let path = try global.storePath()
+    let path = try global.storePath(for: "a salvage")
+    try StoreAddress.requireDirectory(output, for: "a salvage")
     var options = SalvageOptions()
     if let model {
       let loaded = try ManagedObjectModel.load(contentsOf: model, version: modelVersion)

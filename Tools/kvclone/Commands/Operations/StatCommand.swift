@@ -73,7 +73,7 @@ struct StatCommand: ToolCommand {
     var options = StoreOptions()
     options.isReadOnly = true
     options.keepsStaleReaders = true
-    return try ObjectStore.open(at: try global.storePath(), options: options)
+    return try ObjectStore.open(at: try global.storePath(for: "a statistic of pages"), options: options)
   }
 
   private func walk(_ store: ObjectStore) throws -> DeepStatistics {
