@@ -28,7 +28,7 @@ struct KVCloneTool: ParsableCommand {
       UnlinkCommand.self, DeleteCommand.self, BlobCommand.self, CloneCommand.self, CheckCommand.self,
       SnapshotCommand.self, MigrateCommand.self, BackupCommand.self, RestoreCommand.self, CompactCommand.self,
       SalvageCommand.self, RepairCommand.self, ImportCommand.self, ExportCommand.self, HistoryCommand.self,
-      WatchCommand.self, ReadersCommand.self, BenchCommand.self,
+      WatchCommand.self, ReadersCommand.self, ClusterCommand.self, BenchCommand.self,
     ])
 }
 

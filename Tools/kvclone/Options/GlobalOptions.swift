@@ -89,7 +89,7 @@ enum CommandLineOrder {
   ]
   private static let optionsWithValue: Set<String> = ["-s", "--store"]
   /// Commands with subcommands.
-  private static let groups: Set<String> = ["model", "blob", "snapshot"]
+  private static let groups: Set<String> = ["model", "blob", "snapshot", "cluster"]
 
   static func globalsAfterCommand(_ arguments: [String]) -> [String] {
     var globals: [String] = []
