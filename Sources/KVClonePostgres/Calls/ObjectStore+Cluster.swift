@@ -11,10 +11,7 @@
     public static func create(
       _ name: String, on cluster: PostgresCluster, model: ManagedObjectModel, options: StoreOptions = StoreOptions()
     ) throws(StoreError) -> ObjectStore {
-      guard !name.isEmpty, name.utf8.count <= 255, !name.utf8.contains(0) else {
-        throw StoreError(
-          .invalidDestination, "a store in a cluster needs a name of 1 to 255 bytes without zero bytes; choose another")
-      }
+      try PostgresCluster.requireValid(name: name)
       let new = try StoreOpening.newStore(model, options)
       try PostgresEngine.create(cluster, name: name, tables: new.tables, .metadata, new.entries)
       return try open(name, on: cluster, options: options)
