@@ -27,8 +27,8 @@ struct KVCloneTool: ParsableCommand {
       ListCommand.self, GetCommand.self, QueryCommand.self, InsertCommand.self, SetCommand.self, LinkCommand.self,
       UnlinkCommand.self, DeleteCommand.self, BlobCommand.self, CloneCommand.self, CheckCommand.self,
       SnapshotCommand.self, MigrateCommand.self, BackupCommand.self, RestoreCommand.self, CompactCommand.self,
-      SalvageCommand.self, RepairCommand.self, ImportCommand.self, ExportCommand.self, HistoryCommand.self,
-      WatchCommand.self, ReadersCommand.self, ClusterCommand.self, BenchCommand.self,
+      SalvageCommand.self, RepairCommand.self, CopyCommand.self, ImportCommand.self, ExportCommand.self,
+      HistoryCommand.self, WatchCommand.self, ReadersCommand.self, ClusterCommand.self, BenchCommand.self,
     ])
 }
 
