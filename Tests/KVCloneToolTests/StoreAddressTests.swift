@@ -82,13 +82,14 @@ struct StoreAddressTests {
   @Test(
     "commands that need files refuse a store in a cluster, before they do anything",
     arguments: [
-      ["stat"], ["readers"], ["backup", "new"], ["compact", "-o", "new"], ["salvage", "-o", "new"],
-      ["import", "App.sqlite"],
+      (["stat"], "kvclone copy"), (["readers"], "pg_stat_activity"), (["backup", "new"], "kvclone copy"),
+      (["compact", "-o", "new"], "kvclone copy"), (["salvage", "-o", "new"], "kvclone copy"),
+      (["import", "App.sqlite"], "kvclone copy"), (["import", "-n", "App.sqlite"], "kvclone copy"),
     ])
-  func needsFiles(_ arguments: [String]) throws {
+  func needsFiles(_ arguments: [String], _ remedy: String) throws {
     let scratch = try Scratch()
     let run = try scratch.run(arguments + ["--json"], environment: ["KVCLONE_STORE": Self.url])
-    try Self.expectRefusal(run, "kvclone copy")
+    try Self.expectRefusal(run, remedy)
     #expect(!FileManager.default.fileExists(atPath: scratch.file("new")))
   }
 

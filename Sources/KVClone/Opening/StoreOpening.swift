@@ -96,7 +96,11 @@ package enum StoreOpening {
     }
     let storage = StorageTransaction(try engine.beginRead())
     guard let format = try Metadata.format(storage, metadata) else {
-      throw StoreError(.invalidStore, "\(path) is an LMDB file, but not a KVClone store; check the path")
+      throw StoreError(
+        .invalidStore,
+        engine.files == nil
+          ? "the store \(path) is incomplete: the copy that creates it has not ended; wait, or delete it and copy again"
+          : "\(path) is an LMDB file, but not a KVClone store; check the path")
     }
     try format.requireReadable(at: path)
     var catalog = try StoreCatalog(storage, metadata)

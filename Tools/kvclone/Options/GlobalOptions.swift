@@ -47,9 +47,13 @@ struct GlobalOptions: ParsableArguments {
 
   /// The path of the store's directory, from the option or the environment.
   ///
-  /// - Parameter operation: what needs the directory: the subject of the error.
+  /// - Parameters:
+  ///   - operation: what needs the directory: the subject of the error.
+  ///   - remedy: the end of the error; by default, to copy the store to a directory.
   /// - Throws: `unsupportedByEngine` for a store in a cluster.
-  func storePath(for operation: String) throws -> String { try storeAddress().directory(for: operation) }
+  func storePath(for operation: String, remedy: String? = nil) throws -> String {
+    try storeAddress().directory(for: operation, remedy: remedy)
+  }
 
   /// Opens the store, which contains its model.
   func openStore(isReadOnly: Bool) throws -> ObjectStore {

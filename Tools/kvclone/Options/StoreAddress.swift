@@ -127,16 +127,18 @@ enum StoreAddress: Equatable {
 
   /// Returns the directory of the store.
   ///
-  /// - Parameter operation: the subject of the error.
+  /// - Parameters:
+  ///   - operation: the subject of the error.
+  ///   - remedy: the end of the error; by default, to copy the store to a directory.
   /// - Throws: `unsupportedByEngine` for a store in a cluster.
-  func directory(for operation: String) throws -> String {
+  func directory(for operation: String, remedy: String? = nil) throws -> String {
     switch self {
     case .directory(let path): return path
     case .cluster(_, let name):
       throw Failure(
         StoreError.Kind.unsupportedByEngine.rawValue,
-        "\(operation) needs the files of a store, and \(name) is in a cluster; copy it to a directory first "
-          + "(kvclone copy)")
+        "\(operation) needs the files of a store, and \(name) is in a cluster; "
+          + (remedy ?? "copy it to a directory first (kvclone copy)"))
     }
   }
 

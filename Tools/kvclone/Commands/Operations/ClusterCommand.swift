@@ -60,6 +60,17 @@ struct ClusterCommand: ParsableCommand {
 
     enum Format: String, CaseIterable, ExpressibleByArgument { case text, json }
 
+    #if Postgres
+      private static func list(_ cluster: PostgresCluster) throws -> [PostgresCluster.StoreInfo] {
+        do throws(StoreError) {
+          return try cluster.stores()
+        } catch {
+          // The schema is missing, not a store.
+          throw error.kind == .storeNotFound ? Failure(error.kindName, error.message) : Failure(error)
+        }
+      }
+    #endif
+
     /// The name in one line: as a JSON string if it has control characters.
     private static func shown(_ name: String) -> String {
       if name.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) { return name }
@@ -79,7 +90,7 @@ struct ClusterCommand: ParsableCommand {
       #if Postgres
         let cluster = try options.postgres()
         defer { cluster.close() }
-        let stores = try cluster.stores()
+        let stores = try Self.list(cluster)
         let output = Output()
         if global.json || format == .json {
           try output.json { json in

@@ -63,7 +63,11 @@ struct ImportCommand: ToolCommand {
 
   private func runImport() throws {
     // Optional for a dry run: without it, the path is not checked.
-    let path = isPlan && !global.hasStore ? nil : try global.storePath(for: "an import")
+    let path =
+      isPlan && !global.hasStore
+      ? nil
+      : try global.storePath(
+        for: "an import", remedy: "import into a directory, and copy that to the cluster (kvclone copy)")
     var options = CoreDataImportOptions()
     if let model {
       let loaded = try ManagedObjectModel.load(contentsOf: model, version: modelVersion)

@@ -23,7 +23,9 @@ struct ReadersCommand: ToolCommand {
   var clearsStale = false
 
   func run() throws {
-    let found = try ReaderListing(at: try global.storePath(for: "the list of readers"), clearsStale: clearsStale)
+    let path = try global.storePath(
+      for: "the list of readers", remedy: "list the connections of the server in its view pg_stat_activity")
+    let found = try ReaderListing(at: path, clearsStale: clearsStale)
     let readers = found.readers
     let output = Output()
     if global.json { return try output.json { write(found, &$0) } }

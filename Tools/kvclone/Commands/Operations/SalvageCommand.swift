@@ -38,7 +38,9 @@ struct SalvageCommand: ToolCommand {
   }
 
   func run() throws {
-    let path = try global.storePath(for: "a salvage")
+    let path = try global.storePath(
+      for: "a salvage",
+      remedy: "find what is readable with `kvclone check`, or copy the store to a directory (kvclone copy)")
     try StoreAddress.requireDirectory(output, for: "a salvage")
     var options = SalvageOptions()
     if let model {
