@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import KVClone
 
 #if Postgres
   import KVClonePostgres
@@ -30,6 +31,15 @@ struct ClusterOptions: ParsableArguments {
   #if Postgres
     /// The cluster, which connects with its first use.
     func postgres() throws -> PostgresCluster { PostgresCluster(try url()) }
+
+    /// Runs a command that concerns no store: what is not found is the database or its schema, which is exit code 1.
+    static func checked<R>(_ body: () throws -> R) throws -> R {
+      do {
+        return try body()
+      } catch let error as StoreError where error.kind == .storeNotFound {
+        throw Failure(error.kindName, error.message)
+      }
+    }
   #endif
 
   /// Checks the URL, and that no store is given, which the commands on clusters do not use.

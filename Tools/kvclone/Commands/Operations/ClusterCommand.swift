@@ -32,8 +32,8 @@ struct ClusterCommand: ParsableCommand {
       #if Postgres
         let cluster = try options.postgres()
         defer { cluster.close() }
-        try Interruption.uninterrupted { try cluster.install() }
-        let status = try cluster.status()
+        try Interruption.uninterrupted { try ClusterOptions.checked { try cluster.install() } }
+        let status = try ClusterOptions.checked { try cluster.status() }
         try global.report {
           $0.nullable("schemaVersion", status.schemaVersion)
         } text: { output in
@@ -60,17 +60,6 @@ struct ClusterCommand: ParsableCommand {
 
     enum Format: String, CaseIterable, ExpressibleByArgument { case text, json }
 
-    #if Postgres
-      private static func list(_ cluster: PostgresCluster) throws -> [PostgresCluster.StoreInfo] {
-        do throws(StoreError) {
-          return try cluster.stores()
-        } catch {
-          // The schema is missing, not a store.
-          throw error.kind == .storeNotFound ? Failure(error.kindName, error.message) : Failure(error)
-        }
-      }
-    #endif
-
     /// The name in one line: as a JSON string if it has control characters.
     private static func shown(_ name: String) -> String {
       if name.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) { return name }
@@ -90,7 +79,7 @@ struct ClusterCommand: ParsableCommand {
       #if Postgres
         let cluster = try options.postgres()
         defer { cluster.close() }
-        let stores = try Self.list(cluster)
+        let stores = try ClusterOptions.checked { try cluster.stores() }
         let output = Output()
         if global.json || format == .json {
           try output.json { json in
@@ -184,7 +173,7 @@ struct ClusterCommand: ParsableCommand {
       #if Postgres
         let cluster = try options.postgres()
         defer { cluster.close() }
-        let status = try cluster.status()
+        let status = try ClusterOptions.checked { try cluster.status() }
         try global.show {
           $0.status(status)
         } text: { output in
