@@ -4,10 +4,18 @@
   import KVCloneRecords
 
   extension ObjectStore {
-    /// Creates a store in a cluster.
+    /// Creates a store in a cluster, and opens it.
     ///
-    /// - Parameter name: the name of the store in the cluster, at most 255 bytes.
-    /// - Throws: `StoreError`: `storeExists`; `invalidModel`; `storeNotFound` if the schema is not installed; `io`.
+    /// - Parameters:
+    ///   - name: the name of the store in the cluster: 1 to 255 bytes of UTF-8 without zero bytes.
+    ///   - cluster: the cluster, with the schema `kvclone` installed.
+    ///   - model: the model of the store.
+    ///   - options: the options to open the store with. Those about the data file have no effect.
+    /// - Returns: the open store. Its `path` is the name.
+    /// - Throws: `storeExists`; `invalidModel` with the rules that the model breaks; `invalidDestination` if the name
+    ///   is invalid; `storeNotFound` if the database or the schema does not exist; `busy` if no connection is
+    ///   available; `readOnly` on a standby; `invalidStore` if ``PostgresOptions/durability`` is not satisfied;
+    ///   `diskFull`; `closed`; `io`, after which the store may exist if the connection was lost.
     public static func create(
       _ name: String, on cluster: PostgresCluster, model: ManagedObjectModel, options: StoreOptions = StoreOptions()
     ) throws(StoreError) -> ObjectStore {
@@ -17,11 +25,20 @@
       return try open(name, on: cluster, options: options)
     }
 
-    /// Opens a store in a cluster.
+    /// Opens a store in a cluster, or creates it if it does not exist and a model is given.
     ///
-    /// - Parameter model: the model that the store must have, or nil for any. If there is no store and a model is given,
-    ///   the store is created, as by `open(at:model:options:)`.
-    /// - Throws: `StoreError`: `storeNotFound`; `incompatibleModel`; `newerFormat`; `io`.
+    /// A process may open a store more than once. Each open store has a cache of its own.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the store in the cluster.
+    ///   - cluster: the cluster, with the schema `kvclone` installed.
+    ///   - model: the expected model, as for `open(at:model:options:)`; nil for the model that the store contains.
+    ///   - options: the options to open the store with. Those about the data file have no effect.
+    /// - Returns: the open store. Its `path` is the name.
+    /// - Throws: `storeNotFound`, also if the database or the schema does not exist; `storeExists` if another process
+    ///   creates the store at the same time; `incompatibleModel`; `newerFormat`, `olderFormat`; `invalidStore`, also if
+    ///   ``PostgresOptions/durability`` is not satisfied; `corrupted`; `busy` if no connection is available, or if a
+    ///   writer blocks a model change or migration; and the errors of creating a store.
     public static func open(
       _ name: String, on cluster: PostgresCluster, model: ManagedObjectModel? = nil,
       options: StoreOptions = StoreOptions()

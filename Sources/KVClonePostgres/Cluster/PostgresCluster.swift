@@ -2,30 +2,38 @@
   public import KVCloneCore
   import KVCloneRecords
 
-  /// A PostgreSQL server, or a group of servers with one primary, that keeps stores.
+  /// A PostgreSQL server, or a primary with standbys, that keeps stores.
   ///
-  /// All stores of a process that are open in a cluster share its connections. Create it once, and keep it as long as
-  /// its stores are open.
+  /// The open stores of a cluster object share its connections. Create one per process, and keep it as long as its
+  /// stores are open. It is safe to use from any thread, but not in a forked child.
   public final class PostgresCluster: Sendable {
-    /// The options, which hold for all its stores.
+    /// The options of the cluster and of all stores that are opened with it.
     public let options: PostgresOptions
     let pool: ConnectionPool
 
-    /// Creates a cluster. Connects with its first use.
+    /// Creates a cluster object. Its first use connects to the server.
     ///
-    /// - Parameter address: a URL `postgresql://user@host1,host2/database?target_session_attrs=read-write`, or the
-    ///   keywords and values that libpq takes. Passwords belong into `.pgpass` or a service file.
+    /// - Parameters:
+    ///   - address: a URL such as `postgresql://user@host1,host2/database?target_session_attrs=read-write`, or a list
+    ///     of keywords and values, as libpq takes them. Keep passwords in `.pgpass` or a service file.
+    ///   - options: the options of the cluster and of its stores.
     public init(_ address: String, options: PostgresOptions = PostgresOptions()) {
       self.options = options
       pool = ConnectionPool(address, options)
     }
 
-    /// Closes the connections. Stores that are open must be closed first.
+    /// Closes idle connections now, and those in use at the end of their transactions. Close the stores first: every
+    /// later call of an open store throws `closed`.
     public func close() { pool.close() }
 
-    /// Creates the schema `kvclone` in the database, if it does not exist. Needs the privilege to create schemas.
+    /// Creates the schema `kvclone` and its tables in the database, as far as they do not exist.
     ///
-    /// - Throws: `StoreError`: `newerFormat` if a newer library has installed it; `io`.
+    /// The user needs the privilege to create schemas in the database, even if the schema exists.
+    ///
+    /// - Throws: `newerFormat` if a newer library has installed the schema; `busy` if no connection is available;
+    ///   `storeNotFound` if the database does not exist; `invalidStore` if ``PostgresOptions/durability`` is not
+    ///   satisfied; `readOnly` on a standby; `diskFull`; `closed`; `io`, also for missing privileges, and if another
+    ///   process installs the schema at the same time.
     public func install() throws(StoreError) {
       do {
         _ = try pool.run(ClusterSchema.install.map { PostgresStatement($0, isPrepared: false) })
@@ -36,17 +44,20 @@
       }
     }
 
-    /// A store in the cluster.
+    /// Basic facts about a store in a cluster.
     public struct StoreInfo: Sendable, Hashable {
-      /// The name, by which it is opened.
+      /// The name of the store, for opening it.
       public let name: String
-      /// The number of commits of the storage engine since its creation.
+      /// The number of commits of the storage engine since the creation of the store. Writes of a group share one; see
+      /// `HistoryTransaction.commit` for the numbers of write transactions.
       public let commitNumber: Int64
-      /// The number of entries of all its tables: records, links, index entries, chunks of blobs, and so on.
+      /// The number of entries in all tables of the store, such as records, links, index entries and chunks of blobs.
       public let entryCount: Int64
     }
 
-    /// Lists the stores in the order of their names.
+    /// Returns all stores of the database, sorted by name.
+    ///
+    /// - Throws: `storeNotFound` if the database or the schema does not exist; `busy`, `invalidStore`, `closed`, `io`.
     public func stores() throws(StoreError) -> [StoreInfo] {
       do {
         let rows = try pool.run([PostgresStatement(ClusterSchema.listStores)])[0]
@@ -59,9 +70,13 @@
       }
     }
 
-    /// Deletes a store with everything in it. Processes that have it open get `storeNotFound`.
+    /// Deletes a store with everything in it, in one transaction. Later transactions of processes that have it open
+    /// throw `storeNotFound`.
     ///
-    /// - Throws: `StoreError`: `storeNotFound` if there is none; `busy` if a writer holds it for more than 5 s.
+    /// - Parameter name: the name of the store.
+    /// - Throws: `storeNotFound` if the store does not exist; `busy` if another writer holds the write lock for more
+    ///   than 5 seconds; `readOnly`, `invalidStore`, `closed`; `io`, after which the store may be deleted if the
+    ///   connection was lost.
     public func drop(_ name: String) throws(StoreError) {
       do {
         let connection = try pool.take()

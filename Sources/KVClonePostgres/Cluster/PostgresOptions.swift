@@ -1,37 +1,52 @@
 #if Postgres
   /// Options of a ``PostgresCluster``.
   public struct PostgresOptions: Sendable {
-    /// What a durable commit means.
+    /// The guarantee that a server must give for commits. It is checked when a connection is opened, which throws
+    /// `invalidStore` if it is not satisfied.
     public enum Durability: Sendable, Hashable {
-      /// What the server is set to: with `synchronous_commit = on` and no synchronous standby, a commit survives a crash
-      /// of the server, and not the loss of its disk. `synchronous_commit = off` is refused.
+      /// The setting of the server, except `synchronous_commit = off`, which is refused.
+      ///
+      /// With `synchronous_commit = on` and no synchronous standby, a commit survives a crash of the server, but not
+      /// the loss of its disk.
       case server
-      /// A synchronous standby has the commit, too: it survives the loss of the primary. Refused if the server names no
-      /// synchronous standby, or does not wait for one.
+      /// A commit waits for a synchronous standby, and survives the loss of the primary.
+      ///
+      /// A server is refused if its `synchronous_standby_names` is empty, or if `synchronous_commit` is `off` or
+      /// `local`. With `remote_write`, a commit can be lost if the standby's machine crashes at the same time.
       case replicated
     }
 
-    /// What a durable commit means. Default: ``Durability/server``.
+    /// The guarantee that the server must give for commits. The default is ``Durability/server``.
     public var durability = Durability.server
-    /// The number of connections of this process to the cluster at most, from 2. Each open transaction has one, and so does
-    /// an upload for moments. Default: 8.
+    /// The maximum number of connections of the cluster object. Values below 2 count as 2. The default is 8.
+    ///
+    /// Each open transaction and each pinned snapshot occupies one. Other calls, such as those of staged uploads and of
+    /// listeners for commits, use one briefly.
     public var connections = 8
-    /// The number of bytes that each open store caches. With 0, every transaction reads from the server. Default:
-    /// 32 MiB.
+    /// The maximum size of the keys and values that each open store caches, in bytes. The default is 32 MiB.
+    ///
+    /// Each open transaction can read as much again. With 0, nothing is cached between transactions, and up to 1 MiB
+    /// within one.
     public var cacheBytes = 32 << 20
-    /// The time after which the server ends a write transaction that does nothing, so that a stopped process cannot
-    /// hold a store forever. Default: 60 s.
+    /// The time without a statement after which the server ends a write transaction, at least 1 millisecond. The
+    /// default is 60 seconds.
+    ///
+    /// The limit prevents a stopped process from blocking other writers. It also ends the transaction of a closure that
+    /// computes for longer. Its next call that needs the server throws `io`, and nothing has changed.
     public var writerIdleLimit: Duration = .seconds(60)
-    /// The time in which the outcome of a commit is looked up after the connection was lost, before
-    /// `commitOutcomeUnknown` is thrown. Default: 30 s.
+    /// The time for which the outcome of an unconfirmed commit is looked up, before the commit throws
+    /// `commitOutcomeUnknown`. The default is 30 seconds.
+    ///
+    /// The time is checked between attempts. `connect_timeout` and `tcp_user_timeout` in the address limit one attempt.
     public var resolveTimeout: Duration = .seconds(30)
-    /// The wait for a free connection at most. Default: 30 s.
+    /// The maximum wait for a free connection of the cluster object, before a call throws `busy`. The default is 30
+    /// seconds. It does not limit the time to connect to a server; see `connect_timeout` of libpq.
     public var connectionTimeout: Duration = .seconds(30)
-    /// The interval at which commits of other processes are looked for, while something waits for them. Default:
-    /// 100 ms.
+    /// The interval at which a store with listeners for commits looks for those of other processes, at least 1
+    /// millisecond. The default is 100 milliseconds.
     public var watchInterval: Duration = .milliseconds(100)
 
-    /// Creates options with their defaults.
+    /// Creates options with default values.
     public init() {}
   }
 #endif

@@ -13,8 +13,8 @@
 
   /// One connection to the server, used by one thread at a time.
   ///
-  /// It stays in libpq's pipeline mode: statements that do not depend on each other's results are sent together and take
-  /// one round trip. A statement that is sent often is parsed once per connection.
+  /// It stays in libpq's pipeline mode: statements that do not depend on each other's results are sent together and
+  /// take one round trip. A statement that is sent often is parsed once per connection.
   final class PostgresConnection: @unchecked Sendable {
     private let handle: OpaquePointer
     private let roundTrips: RoundTrips
@@ -22,7 +22,7 @@
     private var prepared: [String: String] = [:]
     private var nameCount = 0
     private let warnings = Warnings()
-    /// What the server answers next, in this order.
+    /// The answers that the server sends next, in this order.
     private var expected: [Expected] = []
     /// Whether the connection can only be closed.
     private(set) var isBroken = false

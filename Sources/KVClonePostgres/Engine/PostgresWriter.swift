@@ -20,7 +20,7 @@
     private let isDryRun: Bool
     private var overlay = Overlay()
     private var changed = ChangedKeys()
-    /// The tables that were sent to the server, whose entries in the cache are outdated.
+    /// The tables with changes that were sent to the server, and that the cache does not have.
     private var sentTables: Set<UInt32> = []
     /// The numbers of entries that were copied and are not counted on the server yet.
     private var copiedCounts: [UInt32: Int] = [:]

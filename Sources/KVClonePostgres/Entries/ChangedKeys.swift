@@ -1,5 +1,5 @@
 #if Postgres
-  /// What a commit changed, as other processes read it to update their caches: keys, or ranges of keys.
+  /// The changes of a commit, which other processes read to update their caches: keys, or ranges of keys.
   struct ChangedKeys {
     /// The list of keys ends above this length; a commit that is larger names one range for each table.
     private static let byteLimit = 32 << 10

@@ -53,7 +53,7 @@
       return nil
     }
 
-    /// The index of the last range that begins at or before a key; -1 if there is none.
+    /// The index of the last range that begins at or before a key; -1 without one.
     private static func place(of key: UnsafeRawBufferPointer, in ranges: [Range]) -> Int {
       var (low, high) = (0, ranges.count)
       while low < high {

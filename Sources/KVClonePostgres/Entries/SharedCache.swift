@@ -35,7 +35,7 @@
       }
     }
 
-    /// Forgets everything: the store has lost commits.
+    /// Empties the cache: the outcome of a commit is unknown, and the store may have lost commits.
     func forget() { state.withLock { $0 = State() } }
   }
 #endif
