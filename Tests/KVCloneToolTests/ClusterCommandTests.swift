@@ -87,7 +87,7 @@ import Testing
       try scratch.succeed("clone", "Note/1", "--into", cluster.store)
       let same = try scratch.run(["-s", cluster.store, "clone", "Note/1", "--into", cluster.store])
       #expect(same.code == 1 && same.errors.contains("the same"), "\(same.errors)")
-      let missing = try scratch.tool("clone", "Note/1", "--into", cluster.store + "-no", "--json")
+      let missing = try scratch.tool("clone", "Note/1", "--into", cluster.address(of: "missing"), "--json")
       #expect(missing.code == 1)
       #expect(try missing.error()["kind"] as? String == "invalidDestination")
     }
@@ -123,7 +123,7 @@ import Testing
     }
   }
 
-  /// A name in the cluster of the tests, whose store is deleted after the test.
+  /// A name in the cluster of the tests. Its store is deleted after the test.
   private final class ClusterScratch: Sendable {
     /// The URL of the database, from libpq's URL or keywords in `KVCLONE_POSTGRES`; nil if the tests have none.
     static let url: String? = {
@@ -145,11 +145,15 @@ import Testing
 
     let name = "tool/" + UUID().uuidString
     let database = ClusterScratch.url ?? ""
-    let store: String
+    /// The address of the store.
+    var store: String { address(of: name) }
+
+    func address(of name: String) -> String {
+      let parts = database.split(separator: "?", maxSplits: 1).map(String.init)
+      return parts[0] + "/" + Self.encoded(name) + (parts.count > 1 ? "?" + parts[1] : "")
+    }
 
     init() throws {
-      let parts = database.split(separator: "?", maxSplits: 1).map(String.init)
-      store = parts[0] + "/" + Self.encoded(name) + (parts.count > 1 ? "?" + parts[1] : "")
       let run = try Scratch().run(["cluster", "install", "--cluster", database])
       #expect(run.code == 0, "\(run.errors)")
     }

@@ -76,7 +76,7 @@ struct StoreAddressTests {
         == "postgresql://a/b?connect_timeout=9")
   }
 
-  /// A URL whose server does not exist: a command that is refused early does not connect.
+  /// A URL without a server behind it: a command that is refused early does not connect.
   private static let url = "postgresql://app:sekret@127.0.0.1:1/kv/tenant"
 
   @Test(
