@@ -164,10 +164,10 @@
       let next = Library.model.next { draft in
         draft["Tag"].attributes.append(AttributeDescription("weight", .string, default: "light"))
       }
-      let plan = try ObjectStore.planMigration(places.name, on: places.cluster, to: next)
+      let plan = try places.cluster.planMigration(places.name, to: next)
       #expect(plan.isPossible && plan.steps.count == 1)
       #expect(try places.open().model.versionIdentifier == "1")
-      let report = try ObjectStore.migrate(places.name, on: places.cluster, to: next)
+      let report = try places.cluster.migrate(places.name, to: next)
       #expect(report.versions == ["1", "next"])
       let migrated = try places.open()
       #expect(migrated.model.versionIdentifier == "next")

@@ -95,9 +95,8 @@ enum StoreAddress: Equatable {
         at: path, to: model, migration: migration, progress: progress, cancellation: cancellation)
     case .cluster(let database, let name):
       #if Postgres
-        return try ObjectStore.planMigration(
-          name, on: PostgresCluster(database), to: model, migration: migration, progress: progress,
-          cancellation: cancellation)
+        return try PostgresCluster(database).planMigration(
+          name, to: model, migration: migration, progress: progress, cancellation: cancellation)
       #else
         throw Self.missingSupport
       #endif
@@ -114,9 +113,8 @@ enum StoreAddress: Equatable {
         at: path, to: model, migration: migration, progress: progress, cancellation: cancellation)
     case .cluster(let database, let name):
       #if Postgres
-        return try ObjectStore.migrate(
-          name, on: PostgresCluster(database), to: model, migration: migration, progress: progress,
-          cancellation: cancellation)
+        return try PostgresCluster(database).migrate(
+          name, to: model, migration: migration, progress: progress, cancellation: cancellation)
       #else
         throw Self.missingSupport
       #endif

@@ -175,7 +175,7 @@ struct ClusterCommand: ParsableCommand {
         defer { cluster.close() }
         let status = try ClusterOptions.checked { try cluster.status() }
         try global.show {
-          $0.status(status)
+          Self.write(status, to: &$0)
         } text: { output in
           for (name, value) in Self.facts(status) { try output.line(Text.padded(name, 22) + value) }
           for standby in status.standbys { try output.line("  " + Self.line(standby)) }
@@ -206,36 +206,31 @@ struct ClusterCommand: ParsableCommand {
         let details = parts.isEmpty ? "details are not visible to this user" : parts.joined(separator: ", ")
         return "\(standby.name ?? "unnamed"): \(details)"
       }
+
+      private static func write(_ status: PostgresCluster.Status, to json: inout JSONWriter) {
+        json.member("serverVersion", status.serverVersion)
+        json.member("role", status.role.rawValue)
+        json.nullable("schemaVersion", status.schemaVersion)
+        json.nullable("stores", status.storeCount)
+        json.member("connections", status.connectionCount)
+        json.member("connectionLimit", status.connectionLimit)
+        json.member("synchronousCommit", status.synchronousCommit)
+        json.member("synchronousStandbyNames", status.synchronousStandbyNames)
+        write("replayDelaySeconds", status.replayDelaySeconds, to: &json)
+        json.list("standbys", status.standbys) { json, standby in
+          json.nullable("name", standby.name)
+          json.nullable("state", standby.state)
+          json.nullable("synchronization", standby.synchronization)
+          json.nullable("lagBytes", standby.lagBytes)
+          write("lagSeconds", standby.lagSeconds, to: &json)
+        }
+      }
+
+      /// Writes a member that is always present, null without a number.
+      private static func write(_ name: String, _ number: Double?, to json: inout JSONWriter) {
+        json.key(name)
+        if let number { json.double(number) } else { json.null() }
+      }
     #endif
   }
 }
-
-#if Postgres
-  extension JSONWriter {
-    /// Writes the members of the document of `cluster status`.
-    fileprivate mutating func status(_ status: PostgresCluster.Status) {
-      member("serverVersion", status.serverVersion)
-      member("role", status.role.rawValue)
-      nullable("schemaVersion", status.schemaVersion)
-      nullable("stores", status.storeCount)
-      member("connections", status.connectionCount)
-      member("connectionLimit", status.connectionLimit)
-      member("synchronousCommit", status.synchronousCommit)
-      member("synchronousStandbyNames", status.synchronousStandbyNames)
-      nullable("replayDelaySeconds", number: status.replayDelaySeconds)
-      list("standbys", status.standbys) { json, standby in
-        json.nullable("name", standby.name)
-        json.nullable("state", standby.state)
-        json.nullable("synchronization", standby.synchronization)
-        json.nullable("lagBytes", standby.lagBytes)
-        json.nullable("lagSeconds", number: standby.lagSeconds)
-      }
-    }
-
-    /// Writes a member that is always present, null without a number.
-    private mutating func nullable(_ name: String, number: Double?) {
-      key(name)
-      if let number { double(number) } else { null() }
-    }
-  }
-#endif

@@ -2,18 +2,18 @@
   public import KVClone
   public import KVCloneModel
 
-  extension ObjectStore {
+  extension PostgresCluster {
     /// Plans the migration of a store in a cluster by running it in a transaction that is rolled back.
     ///
     /// - Throws: `StoreError`: `storeNotFound`, `busy`, `cancelled`, `io`. The plan contains the reasons for which the
     ///   migration would fail.
     @available(*, noasync, message: "call it on a separate thread")
-    public static func planMigration(
-      _ name: String, on cluster: PostgresCluster, to model: ManagedObjectModel,
+    public func planMigration(
+      _ name: String, to model: ManagedObjectModel,
       migration: MigrationOptions = MigrationOptions(), options: StoreOptions = StoreOptions(),
       progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation? = nil
     ) throws(StoreError) -> MigrationPlan {
-      let engine = try PostgresEngine(cluster, name: name)
+      let engine = try PostgresEngine(self, name: name)
       defer { engine.close() }
       return try StoreOpening.planMigration(
         engine, path: name, to: model, migration, options, progress, cancellation)
@@ -27,12 +27,12 @@
     ///   objects. Nothing is changed if it throws.
     @available(*, noasync, message: "call it on a separate thread")
     @discardableResult
-    public static func migrate(
-      _ name: String, on cluster: PostgresCluster, to model: ManagedObjectModel,
+    public func migrate(
+      _ name: String, to model: ManagedObjectModel,
       migration: MigrationOptions = MigrationOptions(), options: StoreOptions = StoreOptions(),
       progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation? = nil
     ) throws(StoreError) -> MigrationReport {
-      let engine = try PostgresEngine(cluster, name: name)
+      let engine = try PostgresEngine(self, name: name)
       defer { engine.close() }
       return try StoreOpening.migrate(engine, path: name, to: model, migration, options, progress, cancellation)
     }
