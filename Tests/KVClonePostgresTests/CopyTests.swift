@@ -26,11 +26,11 @@
       fixture.store.close()
       let expected = try CopyPlaces.image(of: path)
       let count = expected.values.reduce(0) { $0 + $1.count }
-      let result = try ObjectStore.copy(at: path, to: places.cluster, as: places.name)
+      let result = try places.cluster.copyStore(at: path, as: places.name)
       #expect(result.entryCount == UInt64(count) && result.tableCount == expected.count && result.byteCount > 5000)
       #expect(try CopyPlaces.image(of: try places.open()) == expected)
-      try ObjectStore.copy(places.name, from: places.cluster, to: places.other, as: places.secondName)
-      try ObjectStore.copy(places.secondName, from: places.other, to: places.directory)
+      try places.cluster.copyStore(places.name, to: places.other, as: places.secondName)
+      try places.other.copyStore(places.secondName, to: places.directory)
       #expect(try CopyPlaces.image(of: places.directory) == expected)
       for store in [try places.open(isReadOnly: false), try ObjectStore.open(at: places.directory)] {
         defer { store.close() }
@@ -52,10 +52,10 @@
       try files.store.set(item, "photo", .binary(bytes))
       files.store.close()
       let expected = try CopyPlaces.image(of: files.path)
-      try ObjectStore.copy(at: files.path, to: places.cluster, as: places.name)
+      try places.cluster.copyStore(at: files.path, as: places.name)
       let info = try #require(try places.cluster.stores().first { $0.name == places.name })
       #expect(info.commitNumber >= 3 && info.entryCount == expected.values.reduce(0) { $0 + Int64($1.count) })
-      try ObjectStore.copy(places.name, from: places.cluster, to: places.directory)
+      try places.cluster.copyStore(places.name, to: places.directory)
       #expect(try CopyPlaces.image(of: places.directory) == expected)
     }
 
@@ -64,15 +64,15 @@
       let files = try TestStore(CheckFixture.model)
       files.store.close()
       let cluster = places.cluster
-      try ObjectStore.copy(at: files.path, to: cluster, as: places.name)
-      expectError(.storeExists) { try ObjectStore.copy(at: files.path, to: cluster, as: places.name) }
-      expectError(.storeExists) { try ObjectStore.copy(places.name, from: cluster, to: files.path) }
-      expectError(.storeExists) { try ObjectStore.copy(places.name, from: cluster, to: cluster, as: places.name) }
+      try cluster.copyStore(at: files.path, as: places.name)
+      expectError(.storeExists) { try cluster.copyStore(at: files.path, as: places.name) }
+      expectError(.storeExists) { try cluster.copyStore(places.name, to: files.path) }
+      expectError(.storeExists) { try cluster.copyStore(places.name, to: cluster, as: places.name) }
       #expect(try places.open().model.name == "Check", "a refused copy leaves the store that exists")
-      expectError(.storeNotFound) { try ObjectStore.copy(at: files.path + "-no", to: cluster, as: places.secondName) }
-      expectError(.storeNotFound) { try ObjectStore.copy(places.secondName, from: cluster, to: places.directory) }
+      expectError(.storeNotFound) { try cluster.copyStore(at: files.path + "-no", as: places.secondName) }
+      expectError(.storeNotFound) { try cluster.copyStore(places.secondName, to: places.directory) }
       for name in ["", "a\0b", String(repeating: "n", count: 256)] {
-        expectError(.invalidDestination) { try ObjectStore.copy(at: files.path, to: cluster, as: name) }
+        expectError(.invalidDestination) { try cluster.copyStore(at: files.path, as: name) }
       }
       #expect(try places.isEmpty(places.secondName))
     }
@@ -85,17 +85,17 @@
       let progress: @Sendable (OperationProgress) -> Void = { if $0.phase.rawValue == phase { cancellation.cancel() } }
       if phase != "sync" {
         expectError(.cancelled) {
-          try ObjectStore.copy(
-            at: fixture.files.path, to: places.cluster, as: places.name, progress: progress,
+          try places.cluster.copyStore(
+            at: fixture.files.path, as: places.name, progress: progress,
             cancellation: cancellation)
         }
         #expect(try places.isEmpty(places.name))
       }
-      try ObjectStore.copy(at: fixture.files.path, to: places.cluster, as: places.name)
+      try places.cluster.copyStore(at: fixture.files.path, as: places.name)
       let second = Cancellation()
       expectError(.cancelled) {
-        try ObjectStore.copy(
-          places.name, from: places.cluster, to: places.directory,
+        try places.cluster.copyStore(
+          places.name, to: places.directory,
           progress: { if $0.phase.rawValue == phase { second.cancel() } }, cancellation: second)
       }
       #expect(try FileManager.default.contentsOfDirectory(atPath: places.root).isEmpty)
@@ -106,12 +106,12 @@
       let fixture = try CheckFixture()
       fixture.store.close()
       let (places, seen) = (places, ContractBox([OperationProgress]()))
-      try ObjectStore.copy(
-        at: fixture.files.path, to: places.cluster, as: places.name,
+      try places.cluster.copyStore(
+        at: fixture.files.path, as: places.name,
         progress: { progress in
           seen.change { $0.append(progress) }
           if progress.phase == .verify {
-            expectError(.invalidStore) { _ = try ObjectStore.open(places.name, on: places.other) }
+            expectError(.invalidStore) { _ = try places.other.openStore(places.name) }
           }
         })
       #expect(Set(seen.value.map(\.phase)) == [.copy, .verify])
@@ -125,8 +125,8 @@
       fixture.store.close()
       let places = places
       let error = expectError(.corrupted) {
-        try ObjectStore.copy(
-          at: fixture.files.path, to: places.cluster, as: places.name,
+        try places.cluster.copyStore(
+          at: fixture.files.path, as: places.name,
           progress: { progress in
             guard progress.phase == .verify, progress.completed == 0 else { return }
             do { try places.sql(damage.rawValue, [.text(places.name)]) } catch { Issue.record("\(error)") }
@@ -158,7 +158,7 @@
 
     @Test("a migration in a cluster, planned first")
     func migration() throws {
-      let store = try ObjectStore.create(places.name, on: places.cluster, model: Library.model)
+      let store = try places.cluster.createStore(places.name, model: Library.model)
       try store.insert("Tag")
       store.close()
       let next = Library.model.next { draft in
@@ -178,7 +178,7 @@
     func status() throws {
       let files = try TestStore(CheckFixture.model)
       files.store.close()
-      try ObjectStore.copy(at: files.path, to: places.cluster, as: places.name)
+      try places.cluster.copyStore(at: files.path, as: places.name)
       let status = try places.cluster.status()
       #expect(status.schemaVersion == Int(ClusterSchema.version) && (status.storeCount ?? 0) >= 1)
       #expect(status.connectionCount >= 1 && status.connectionLimit >= status.connectionCount)
@@ -215,7 +215,7 @@
     func open(isReadOnly: Bool = true) throws -> ObjectStore {
       var options = StoreOptions()
       options.isReadOnly = isReadOnly
-      return try ObjectStore.open(name, on: cluster, options: options)
+      return try cluster.openStore(name, options: options)
     }
 
     /// Whether the cluster has nothing of a store.

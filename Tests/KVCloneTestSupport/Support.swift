@@ -25,7 +25,7 @@ package final class TestStore {
     #if Postgres
       server = PostgresServer.isDefaultEngine ? try PostgresServer(caches: true, isEmpty: true) : nil
       if let server {
-        store = try ObjectStore.create(server.name, on: server.cluster, model: model, options: options)
+        store = try server.cluster.createStore(server.name, model: model, options: options)
         return
       }
     #endif
@@ -56,7 +56,7 @@ package final class TestStore {
     store.close()
     #if Postgres
       if let server {
-        store = try ObjectStore.open(server.name, on: server.cluster, model: model, options: options)
+        store = try server.cluster.openStore(server.name, model: model, options: options)
         return
       }
     #endif

@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Finds the new objects of a transaction whose links make an existing object violate a rule of the model.
+/// Finds the new objects of a transaction that make an existing object violate a rule of the model by their links.
 enum LinkCulprits {
   /// Returns the objects without which the existing object `id` would not violate the rule of an issue; none if no
   /// link has changed it. An object that violated the rule before must not be changed either.

@@ -44,7 +44,7 @@ struct SavepointStateTests {
     let issues = expectIssues {
       try store.write { tx in try tx.savepoint { tx in _ = try tx.delete([made.other]) } }
     }
-    #expect(issues == ["rejectedByHook Album."])
+    #expect(issues == ["refusedByHook Album."])
     try store.write { tx in
       try tx.set(made.other, "title", "kept")
       try tx.rollingBack { tx in try tx.delete([made.other]) }

@@ -5,7 +5,7 @@
 
   private func open(_ model: ManagedObjectModel) throws {
     let cluster = PostgresCluster("postgresql://app@db1,db2/kv?target_session_attrs=read-write&sslmode=verify-full")
-    let store = try ObjectStore.open("tenant-42", on: cluster, model: model)
+    let store = try cluster.openStore("tenant-42", model: model)
     try store.write { tx in
       let note = try tx.insert("Note", ["title": "Groceries"])
       try tx.insert("Item", ["text": "Milk"], relationships: ["note": [note]])
@@ -24,7 +24,7 @@
     options.connections = 16
     options.cacheBytes = 64 << 20
     let cluster = PostgresCluster("service=kv", options: options)
-    let store = try ObjectStore.open("tenant-42", on: cluster)
+    let store = try cluster.openStore("tenant-42")
     store.close()
   }
 

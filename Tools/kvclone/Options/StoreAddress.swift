@@ -63,7 +63,7 @@ enum StoreAddress: Equatable {
     case .directory(let path): return try ObjectStore.open(at: path, options: options)
     case .cluster(let database, let name):
       #if Postgres
-        return try ObjectStore.open(name, on: PostgresCluster(database), options: options)
+        return try PostgresCluster(database).openStore(name, options: options)
       #else
         throw Self.missingSupport
       #endif
@@ -76,7 +76,7 @@ enum StoreAddress: Equatable {
     case .directory(let path): return try ObjectStore.create(at: path, model: model, options: options)
     case .cluster(let database, let name):
       #if Postgres
-        return try ObjectStore.create(name, on: PostgresCluster(database), model: model, options: options)
+        return try PostgresCluster(database).createStore(name, model: model, options: options)
       #else
         throw Self.missingSupport
       #endif

@@ -82,17 +82,6 @@ enum Interruption {
     }
   }
 
-  /// Runs an operation of the library that shows its progress in a bar, and that an interrupt cancels.
-  static func cancelling<R>(
-    _ bar: ProgressBar, _ body: (@escaping @Sendable (OperationProgress) -> Void, Cancellation) throws -> R
-  ) throws -> R {
-    let cancellation = Cancellation()
-    return try cancelling(cancellation.cancel) {
-      defer { bar.finish() }
-      return try body(bar.update(_:), cancellation)
-    }
-  }
-
   /// Writes a file that appears under its name only when it is complete. A link to a file is followed; a device or a
   /// pipe is written directly.
   ///

@@ -61,20 +61,18 @@ struct CopyCommand: ToolCommand {
         let cluster = PostgresCluster(database)
         defer { cluster.close() }
         try requireInstalled(cluster, for: name)
-        return try ObjectStore.copy(
-          at: path, to: cluster, as: name, progress: progress, cancellation: cancellation)
+        return try cluster.copyStore(at: path, as: name, progress: progress, cancellation: cancellation)
       case (.cluster(let database, let name), .directory(let path)):
         let cluster = PostgresCluster(database)
         defer { cluster.close() }
-        return try ObjectStore.copy(name, from: cluster, to: path, progress: progress, cancellation: cancellation)
+        return try cluster.copyStore(name, to: path, progress: progress, cancellation: cancellation)
       case (.cluster(let database, let name), .cluster(let other, let newName)):
         let cluster = PostgresCluster(database)
         defer { cluster.close() }
         let target = PostgresCluster(other)
         defer { target.close() }
         try requireInstalled(target, for: newName)
-        return try ObjectStore.copy(
-          name, from: cluster, to: target, as: newName, progress: progress, cancellation: cancellation)
+        return try cluster.copyStore(name, to: target, as: newName, progress: progress, cancellation: cancellation)
       case (.directory, .directory): preconditionFailure("refused above")
       }
     }
