@@ -37,7 +37,8 @@ struct TidyTests {
   /// A rule that looks at nothing finds nothing wrong.
   @Test func theRulesSeeTheSource() {
     let seen = Set(PackageFiles.all.filter { $0.hasSuffix(".swift") }.compactMap(SourceRules.module(ofFile:)))
-    #expect(seen.union(["CKVCloneLMDB", "CKVClonePostgres", "CKVCloneYardstick"]) == Set(SourceRules.allowedImports.keys))
+    let modulesOfC: Set = ["CKVCloneLMDB", "CKVClonePostgres", "CKVCloneYardstick"]
+    #expect(seen.union(modulesOfC) == Set(SourceRules.allowedImports.keys))
   }
 
   private func check(_ rule: (String, String) -> [String]) -> [String] {
