@@ -14,6 +14,9 @@ extract_graphs() {
   for map in "$build"/checkouts/*/Sources/*/include/module.modulemap "$build"/debug/*.build/module.modulemap; do
     if [ -e "$map" ]; then maps+=(-Xcc "-fmodule-map-file=$map"); fi
   done
+  if [ "$module" = KVClonePostgres ]; then
+    maps+=(-Xcc "-fmodule-map-file=Sources/CKVClonePostgres/module.modulemap" -Xcc "-I$(pkg-config --variable=includedir libpq)")
+  fi
   swift symbolgraph-extract -module-name "$module" -target "$target" -I "$build/debug/Modules" "${maps[@]}" \
     -Xcc "-fmodule-map-file=Sources/CKVCloneLMDB/module.modulemap" -minimum-access-level public -skip-inherited-docs \
     -output-dir "$directory" "$@" >"$log" 2>&1 || { cat "$log" >&2; fail "no symbol graph of $module"; }
