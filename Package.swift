@@ -180,7 +180,7 @@ let package = Package(
 if Context.environment["KVCLONE_OPTIMIZED"] == "1" {
   let libraries: Set = [
     "KVCloneLMDB", "KVCloneModel", "KVCloneRecords", "KVCloneCoreData", "KVCloneCore", "KVCloneQuery", "KVClone",
-    "KVCloneOperations",
+    "KVCloneOperations", "KVClonePostgres",
   ]
   for target in package.targets where libraries.contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-O", "-assert-config", "Debug"])]
