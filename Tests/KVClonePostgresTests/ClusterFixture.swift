@@ -9,7 +9,8 @@
 
   /// Two processes' views of one store in the cluster of the tests: each has its own connections and cache.
   final class ClusterFixture {
-    static var isAvailable: Bool { PostgresServer.address != nil }
+    static var address: String? { PostgresServer.address }
+    static var isAvailable: Bool { address != nil }
 
     let server: PostgresServer
     let clusters: [PostgresCluster]
@@ -35,6 +36,21 @@
         try engines[process].beginWrite(label: "test", timeout: .seconds(10), isDryRun: false))
       try body(&transaction)
       try transaction.commit()
+    }
+
+    /// Another process's view of the store, with its own cluster object.
+    func engine(_ address: String, options: PostgresOptions = PostgresOptions()) throws -> PostgresEngine {
+      let engine = try PostgresEngine(PostgresCluster(address, options: options), name: server.name)
+      _ = try engine.openTables([.links, .blobs], create: false)
+      return engine
+    }
+
+    /// Ends the server's processes of all connections that a test has opened by other cluster objects.
+    func terminate(_ condition: String) throws {
+      try sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND "
+          + "datname = current_database() AND " + condition)
+      usleep(50_000)
     }
 
     func entries(_ process: Int = 0) throws -> [MemoryEntry] {

@@ -49,7 +49,7 @@
       LEFT JOIN kvclone.tally t ON t.store = s.id WHERE s.name = $1
       """
 
-    static let makeStore = "INSERT INTO kvclone.store (name, number) VALUES ($1, 0) RETURNING id"
+    static let makeStore = "INSERT INTO kvclone.store (name, number) VALUES ($1, 0) ON CONFLICT DO NOTHING RETURNING id"
 
     static let listStores = """
       SELECT s.name, s.number, COALESCE((SELECT sum(entries) FROM kvclone.tally WHERE store = s.id), 0)::int8 \

@@ -57,10 +57,11 @@
     /// - Throws: `StoreError`: `busy` if no connection is free; `io`.
     public func status() throws(StoreError) -> Status {
       do {
-        let found = try pool.run([
-          PostgresStatement(Self.serverState), PostgresStatement(Self.standbyStates),
-          PostgresStatement(Self.schemaTables),
-        ])
+        let found = try pool.run(
+          [
+            PostgresStatement(Self.serverState), PostgresStatement(Self.standbyStates),
+            PostgresStatement(Self.schemaTables),
+          ], isRepeatable: true)
         var (version, storeCount): (Int64?, Int64?)
         if found[2].integer(0, 0) == 2 {
           let rows = try pool.run([PostgresStatement(Self.schemaState)])[0]

@@ -1,55 +1,136 @@
 #if Postgres
-  import Dispatch
+  import Foundation
   import KVCloneCore
+  import KVCloneLMDB
   import Synchronization
 
   /// The connections of a process to a cluster, shared by all its stores.
-  final class ConnectionPool: Sendable {
-    private struct State {
-      var idle: [PostgresConnection] = []
-      var isClosed = false
-    }
-
+  ///
+  /// One of them is reserved for threads that have a connection already, and for single statements: transactions that
+  /// need a second connection would otherwise wait for each other.
+  final class ConnectionPool: @unchecked Sendable {
     private let address: String
     private let timeout: Duration
     private let durability: PostgresOptions.Durability
-    private let state = Mutex(State())
-    private let slots: DispatchSemaphore
     let roundTrips = RoundTrips()
+    private let forkGuard = ForkGuard()
+
+    // All below is protected by the condition's lock.
+    private let condition = NSCondition()
+    private var idle: [PostgresConnection] = []
+    private var isClosed = false
+    private var freeCount: Int
+    /// The number of connections that each thread has.
+    private var holders: [pthread_t: Int] = [:]
 
     init(_ address: String, _ options: PostgresOptions) {
       self.address = address
       timeout = options.connectionTimeout
       durability = options.durability
-      slots = DispatchSemaphore(value: 0)
-      // Not by the initial value: a semaphore that has less at its end than at its start traps.
-      for _ in 0..<max(2, options.connections) { slots.signal() }
+      freeCount = max(2, options.connections)
+    }
+
+    /// The time at which a call that begins now has waited for as long as the options allow.
+    var deadline: ContinuousClock.Instant { .now + timeout }
+
+    /// Takes a connection after waiting for a free one, and runs the first statements on it.
+    ///
+    /// If they find that an idle connection was lost, which happens after a failover, they run again on a new one. They
+    /// must not change anything before the transaction that they begin is committed.
+    ///
+    /// - Parameters:
+    ///   - isShort: whether the connection is given back soon, without waiting for another one.
+    ///   - statements: the statements, which can depend on the time that is left.
+    func take(
+      until deadline: ContinuousClock.Instant, isShort: Bool = false, _ statements: () -> [PostgresStatement]
+    ) throws -> (connection: PostgresConnection, results: [PostgresRows]) {
+      let connection = try take(until: deadline, isShort: isShort)
+      let isNew = connection.isNew
+      do {
+        return (connection, try run(statements(), connection))
+      } catch let error as PostgresError where error.isConnectionLost && !isNew && !forkGuard.isForked {
+        give(back: connection)
+        // The others lead to the same server process group.
+        closeIdle()
+        let connection = try take(until: deadline, isShort: isShort)
+        do {
+          return (connection, try run(statements(), connection))
+        } catch {
+          give(back: connection)
+          throw error
+        }
+      } catch {
+        give(back: connection)
+        throw error
+      }
+    }
+
+    private func run(_ statements: [PostgresStatement], _ connection: PostgresConnection) throws(PostgresError)
+      -> [PostgresRows]
+    {
+      do throws(PostgresError) {
+        return try connection.run(statements)
+      } catch {
+        if statements.first?.text.hasPrefix("BEGIN") ?? false { connection.rollBack() }
+        throw error
+      }
     }
 
     /// Takes a connection, after waiting for a free one.
-    func take() throws(StoreError) -> PostgresConnection {
-      guard slots.wait(timeout: .now() + timeout.seconds) == .success else {
+    func take(until deadline: ContinuousClock.Instant, isShort: Bool = false) throws(StoreError) -> PostgresConnection {
+      if forkGuard.isForked { throw PostgresError.forked.storeError }
+      let thread = pthread_self()
+      let known = try slot(until: deadline, isShort: isShort, thread)
+      do throws(StoreError) {
+        let connection = if let known { known } else { try connect(until: deadline) }
+        connection.isNew = known == nil
+        connection.holder = thread
+        return connection
+      } catch {
+        free(thread)
+        throw error
+      }
+    }
+
+    /// Waits for the right to use a connection, and returns an idle one if it exists.
+    private func slot(
+      until deadline: ContinuousClock.Instant, isShort: Bool, _ thread: pthread_t
+    ) throws(StoreError) -> PostgresConnection? {
+      condition.lock()
+      defer { condition.unlock() }
+      let reserved = isShort || holders[thread] != nil ? 0 : 1
+      while freeCount <= reserved {
+        let left = deadline - .now
+        guard left > .zero, !isClosed else { break }
+        _ = condition.wait(until: Date(timeIntervalSinceNow: left.seconds))
+      }
+      if isClosed { throw StoreError(.closed, "the cluster was closed") }
+      guard freeCount > reserved else {
         throw StoreError(
           .busy,
           "all connections to the database server are in use; end transactions sooner, or raise "
             + "PostgresOptions.connections")
       }
-      do throws(StoreError) {
-        let (isClosed, idle) = state.withLock { ($0.isClosed, $0.idle.popLast()) }
-        if isClosed { throw StoreError(.closed, "the cluster was closed") }
-        if let idle { return idle }
-        return try connect()
-      } catch {
-        slots.signal()
-        throw error
-      }
+      freeCount -= 1
+      holders[thread, default: 0] += 1
+      return idle.popLast()
     }
 
-    private func connect() throws(StoreError) -> PostgresConnection {
+    private func free(_ thread: pthread_t) {
+      condition.lock()
+      freeCount += 1
+      let count = (holders[thread] ?? 1) - 1
+      holders[thread] = count == 0 ? nil : count
+      condition.broadcast()
+      condition.unlock()
+    }
+
+    private func connect(until deadline: ContinuousClock.Instant) throws(StoreError) -> PostgresConnection {
       let (connection, settings): (PostgresConnection, (synchronousCommit: String, standbyNames: String))
       do throws(PostgresError) {
-        connection = try PostgresConnection(address, roundTrips)
+        connection = try PostgresConnection(address, roundTrips, forkGuard, until: deadline)
         settings = try connection.durability()
+        connection.deadline = nil
       } catch {
         throw error.storeError
       }
@@ -59,39 +140,60 @@
           "the server has synchronous_commit = off, with which commits that were reported can be lost; set it to on for "
             + "this user or database")
       }
-      if durability == .replicated, settings.standbyNames.isEmpty || settings.synchronousCommit == "local" {
+      if durability == .replicated, !Self.isReplicated(settings.synchronousCommit, settings.standbyNames) {
         throw StoreError(
           .invalidStore,
-          "the server does not wait for a synchronous standby (synchronous_standby_names is \"\(settings.standbyNames)\", "
-            + "synchronous_commit is \(settings.synchronousCommit)); set both, or use PostgresOptions.Durability.server"
-        )
+          "the server does not wait until a synchronous standby has stored a commit (synchronous_standby_names is "
+            + "\"\(settings.standbyNames)\", synchronous_commit is \(settings.synchronousCommit)); set both, or use "
+            + "PostgresOptions.Durability.server")
       }
       return connection
     }
 
-    /// Returns a connection. An unusable one is closed.
-    func give(back connection: PostgresConnection, isUsable: Bool) {
-      state.withLock { state in
-        if isUsable, !connection.isBroken, !state.isClosed { state.idle.append(connection) }
-      }
-      slots.signal()
+    /// Whether a commit waits until a standby has it on its disk.
+    static func isReplicated(_ synchronousCommit: String, _ standbyNames: String) -> Bool {
+      !standbyNames.isEmpty && ["on", "remote_apply"].contains(synchronousCommit)
+    }
+
+    /// Returns a connection. One that was lost is closed.
+    func give(back connection: PostgresConnection, isUsable: Bool = true) {
+      condition.lock()
+      if isUsable, !connection.isBroken, !isClosed { idle.append(connection) }
+      condition.unlock()
+      free(connection.holder)
     }
 
     /// Runs statements on a connection of the pool, in one round trip.
-    func run(_ statements: [PostgresStatement]) throws -> [PostgresRows] {
-      let connection = try take()
-      defer { give(back: connection, isUsable: true) }
+    ///
+    /// - Parameter isRepeatable: whether they run again on a new connection if an idle one was lost, because they change
+    ///   nothing, or the same if they run twice.
+    func run(_ statements: [PostgresStatement], isRepeatable: Bool = false) throws -> [PostgresRows] {
+      if isRepeatable {
+        let (connection, results) = try take(until: deadline, isShort: true) { statements }
+        give(back: connection)
+        return results
+      }
+      let connection = try take(until: deadline, isShort: true)
+      defer { give(back: connection) }
       return try connection.run(statements)
     }
 
     /// Closes idle connections, for example after a failover.
-    func closeIdle() { state.withLock { $0.idle = [] } }
+    func closeIdle() {
+      condition.lock()
+      let closed = idle
+      idle = []
+      condition.unlock()
+      // Closed here, not under the lock.
+      _ = closed
+    }
 
     func close() {
-      state.withLock { state in
-        state.isClosed = true
-        state.idle = []
-      }
+      condition.lock()
+      isClosed = true
+      condition.broadcast()
+      condition.unlock()
+      closeIdle()
     }
   }
 

@@ -60,7 +60,7 @@
     /// - Throws: `storeNotFound` if the database or the schema does not exist; `busy`, `invalidStore`, `closed`, `io`.
     public func stores() throws(StoreError) -> [StoreInfo] {
       do {
-        let rows = try pool.run([PostgresStatement(ClusterSchema.listStores)])[0]
+        let rows = try pool.run([PostgresStatement(ClusterSchema.listStores)], isRepeatable: true)[0]
         return (0..<rows.count).map { row in
           StoreInfo(
             name: rows.text(row, 0), commitNumber: rows.integer(row, 1) ?? 0, entryCount: rows.integer(row, 2) ?? 0)
@@ -78,37 +78,31 @@
     ///   than 5 seconds; `readOnly`, `invalidStore`, `closed`; `io`, after which the store may be deleted if the
     ///   connection was lost.
     public func drop(_ name: String) throws(StoreError) {
-      do {
-        let connection = try pool.take()
-        defer { pool.give(back: connection, isUsable: true) }
-        do throws(PostgresError) {
-          let found = try connection.run([
-            PostgresStatement("BEGIN", isPrepared: false),
-            PostgresStatement("SET LOCAL lock_timeout = 5000", isPrepared: false),
-            PostgresStatement("SELECT id FROM kvclone.store WHERE name = $1 FOR UPDATE", [.text(name)]),
-          ])
-          guard let store = found[2].count > 0 ? found[2].integer(0, 0) : nil else {
-            connection.send([PostgresStatement("ROLLBACK", isPrepared: false)])
-            throw PostgresError(state: Self.missingStore, message: name, isConnectionLost: false)
-          }
-          _ = try connection.run(
-            ClusterSchema.tablesOfStores.map {
-              PostgresStatement("DELETE FROM kvclone.\($0) WHERE store = $1", [.int8(store)])
-            } + [
-              PostgresStatement("DELETE FROM kvclone.store WHERE id = $1", [.int8(store)]),
-              PostgresStatement("COMMIT", isPrepared: false),
-            ])
-        } catch {
-          connection.send([PostgresStatement("ROLLBACK", isPrepared: false)])
-          if error.state == Self.missingStore { throw Self.notFound(name) }
-          throw error
+      var dropped: Int64?
+      try StoreRows.change(self) { (connection, isRepeated) throws(PostgresError) in
+        let found = try connection.run([
+          PostgresStatement("BEGIN", isPrepared: false),
+          PostgresStatement("SET LOCAL lock_timeout = 5000", isPrepared: false),
+          PostgresStatement("SELECT id FROM kvclone.store WHERE name = $1 FOR UPDATE", [.text(name)]),
+        ])
+        let store = found[2].count > 0 ? found[2].integer(0, 0) : nil
+        // Another process may have created a store with the name since.
+        if let dropped, dropped != store {
+          try StoreRows.confirmDeletion(of: dropped, connection)
+          return nil
         }
-      } catch {
-        throw storeError(error)
+        guard let store else {
+          connection.rollBack()
+          return Self.notFound(name)
+        }
+        dropped = store
+        try connection.commit(
+          ClusterSchema.tablesOfStores.map {
+            PostgresStatement("DELETE FROM kvclone.\($0) WHERE store = $1", [.int8(store)])
+          } + [PostgresStatement("DELETE FROM kvclone.store WHERE id = $1", [.int8(store)])])
+        return nil
       }
     }
-
-    private static let missingStore = "KV001"
 
     static func notFound(_ name: String) -> StoreError {
       StoreError(

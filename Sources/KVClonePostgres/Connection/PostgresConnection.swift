@@ -1,5 +1,7 @@
 #if Postgres
   import CKVClonePostgres
+  import Glibc
+  import KVCloneLMDB
   import Synchronization
 
   /// Counts the round trips of connections.
@@ -26,14 +28,18 @@
     private var expected: [Expected] = []
     /// Whether the connection can only be closed.
     private(set) var isBroken = false
+    /// Whether the connection was opened for its present use, and was not idle before.
+    var isNew = true
+    /// The thread that took the connection out of the pool.
+    var holder = pthread_self()
+    /// The time after which the connection waits for no answer any more, and is lost.
+    var deadline: ContinuousClock.Instant?
+    private let forkGuard: ForkGuard
 
     /// Counts the warnings of the server, which libpq reports by a callback.
     private final class Warnings {
       var count = 0
     }
-
-    /// The number of warnings that the server has sent.
-    var warningCount: Int { warnings.count }
 
     private enum Expected {
       case preparation(String)
@@ -48,12 +54,24 @@
       "SET default_transaction_isolation = 'read committed'",
     ]
 
+    /// Parameters without which a network that drops packets blocks a call for minutes or forever.
+    static let timeouts = [
+      "connect_timeout": "5", "tcp_user_timeout": "30000", "keepalives_idle": "10", "keepalives_interval": "5",
+      "keepalives_count": "3",
+    ]
+
     /// Connects to a server.
     ///
-    /// - Parameter address: a URL or a list of keywords and values, as libpq takes them.
-    init(_ address: String, _ roundTrips: RoundTrips) throws(PostgresError) {
+    /// - Parameters:
+    ///   - address: a URL or a list of keywords and values, as libpq takes them. It overrides ``timeouts``.
+    ///   - deadline: the first value of ``deadline``.
+    init(
+      _ address: String, _ roundTrips: RoundTrips, _ forkGuard: ForkGuard, until deadline: ContinuousClock.Instant
+    ) throws(PostgresError) {
       self.roundTrips = roundTrips
-      guard let handle = PQconnectdb(address) else {
+      self.forkGuard = forkGuard
+      self.deadline = deadline
+      guard let handle = Self.connect(address) else {
         throw PostgresError(state: "", message: "out of memory", isConnectionLost: false)
       }
       self.handle = handle
@@ -82,7 +100,50 @@
       return (rows.text(0, 0), rows.text(0, 1))
     }
 
-    deinit { PQfinish(handle) }
+    deinit {
+      // The end of the session is the parent's: a forked child closes its descriptor only, and leaks the rest.
+      if forkGuard.isForked { Glibc.close(PQsocket(handle)) } else { PQfinish(handle) }
+    }
+
+    /// The process id of the server's process.
+    var serverProcess: Int32 { PQbackendPID(handle) }
+
+    private static func connect(_ address: String) -> OpaquePointer? {
+      var parameters = timeouts.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+      if namesService(address) { parameters = [] }
+      if getenv("PGCONNECT_TIMEOUT") != nil { parameters.removeAll { $0.0 == "connect_timeout" } }
+      // A later value replaces an earlier one, and the address is expanded.
+      parameters.append(("dbname", address))
+      let keywords = parameters.map { strdup($0.0) }
+      let values = parameters.map { strdup($0.1) }
+      defer { for text in keywords + values { free(text) } }
+      return PQconnectdbParams(
+        keywords.map { UnsafePointer($0) } + [nil], values.map { UnsafePointer($0) } + [nil], 1)
+    }
+
+    /// Whether a service file contributes parameters: libpq reads it last, and only for those that have no value yet.
+    private static func namesService(_ address: String) -> Bool {
+      if getenv("PGSERVICE") != nil { return true }
+      guard let list = PQconninfoParse(address, nil) else { return false }
+      defer { PQconninfoFree(list) }
+      return value(of: "service", list) != nil
+    }
+
+    private static func value(of keyword: String, _ list: UnsafeMutablePointer<PQconninfoOption>) -> String? {
+      var place = list
+      while let name = place.pointee.keyword {
+        if String(cString: name) == keyword { return place.pointee.val.map { String(cString: $0) } }
+        place += 1
+      }
+      return nil
+    }
+
+    /// The value of a connection parameter that is in use.
+    func parameter(_ keyword: String) -> String? {
+      guard let list = PQconninfo(handle) else { return nil }
+      defer { PQconninfoFree(list) }
+      return Self.value(of: keyword, list)
+    }
 
     /// libpq has no code for an error while connecting, but the text of the server, which names the reason.
     private static func state(ofConnectError message: String) -> String {
@@ -146,7 +207,32 @@
       throw error(of: result)
     }
 
+    /// Ends the open transaction without waiting.
+    func rollBack() { send([PostgresStatement("ROLLBACK", isPrepared: false)]) }
+
+    /// Commits the open transaction.
+    ///
+    /// - Throws: an error with `isConnectionLost` if the outcome is unknown.
+    func commit(_ statements: [PostgresStatement]) throws(PostgresError) {
+      try drain()
+      let warningCount = warnings.count
+      let results = try run(statements + [PostgresStatement("COMMIT", isPrepared: false)])
+      // A commit that was cancelled while it waited for a standby answers COMMIT, with a warning.
+      if warnings.count > warningCount {
+        throw PostgresError(
+          state: "01000", message: "the commit was not confirmed by the standby", isConnectionLost: true)
+      }
+      // An aborted transaction answers ROLLBACK, without an error.
+      guard results.last?.tag == "COMMIT" else {
+        throw PostgresError(state: "25P02", message: "the server rolled the transaction back", isConnectionLost: false)
+      }
+    }
+
     private func drain() throws(PostgresError) {
+      if forkGuard.isForked {
+        isBroken = true
+        throw PostgresError.forked
+      }
       if isBroken { throw lost() }
       if expected.isEmpty { return }
       do throws(PostgresError) {
@@ -216,7 +302,7 @@
       var failure: PostgresError?
       defer { expected = [] }
       for expected in expected {
-        guard let result = PQgetResult(handle) else { throw failure ?? lost() }
+        guard let result = nextResult() else { throw lost(failure) }
         switch (expected, PQresultStatus(result)) {
         case (.statement, PGRES_TUPLES_OK), (.statement, PGRES_COMMAND_OK): found.append(PostgresRows(result))
         case (.preparation, PGRES_COMMAND_OK): PQclear(result)
@@ -227,14 +313,32 @@
           PQclear(result)
         }
         // Nil separates the results of statements.
-        while let extra = PQgetResult(handle) { PQclear(extra) }
+        while let extra = nextResult() { PQclear(extra) }
       }
-      guard let sync = PQgetResult(handle) else { throw failure ?? lost() }
-      if PQresultStatus(sync) != PGRES_PIPELINE_SYNC { isBroken = true }
+      guard let sync = nextResult() else { throw lost(failure) }
+      if PQresultStatus(sync) != PGRES_PIPELINE_SYNC {
+        // A fatal error between statements, for example of a server that was shut down while the connection was idle.
+        failure = failure ?? error(of: sync)
+        isBroken = true
+      }
       PQclear(sync)
-      if PQstatus(handle) == CONNECTION_BAD { throw lost(failure) }
+      if isBroken || PQstatus(handle) == CONNECTION_BAD { throw lost(failure) }
       if let failure { throw failure }
       return found
+    }
+
+    /// Waits for a result until the deadline. Afterwards, the connection is lost.
+    private func nextResult() -> OpaquePointer? {
+      while let deadline, PQisBusy(handle) == 1 {
+        var descriptor = pollfd(fd: PQsocket(handle), events: Int16(POLLIN), revents: 0)
+        let left = deadline - .now
+        if isBroken || left <= .zero || (poll(&descriptor, 1, Int32(max(1, left.milliseconds))) == 0) {
+          isBroken = true
+          return nil
+        }
+        if PQconsumeInput(handle) != 1 { break }
+      }
+      return PQgetResult(handle)
     }
 
     private func error(of result: OpaquePointer) -> PostgresError {
@@ -242,8 +346,12 @@
       let message =
         PQresultErrorField(result, kvclone_pg_field_message()).map { String(cString: $0) }
         ?? String(cString: PQresultErrorMessage(result))
+      // The server closes the connection after a fatal error, which libpq notices with the next read.
+      let severity = PQresultErrorField(result, kvclone_pg_field_severity()).map { String(cString: $0) }
+      if severity == "FATAL" || severity == "PANIC" { isBroken = true }
       return PostgresError(
-        state: state, message: message, isConnectionLost: state.isEmpty || PQstatus(handle) == CONNECTION_BAD)
+        state: state, message: message,
+        isConnectionLost: isBroken || state.isEmpty || PQstatus(handle) == CONNECTION_BAD)
     }
 
     func lost(_ failure: PostgresError? = nil) -> PostgresError {

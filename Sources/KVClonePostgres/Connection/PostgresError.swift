@@ -17,15 +17,25 @@
       self.isConnectionLost = isConnectionLost
     }
 
+    static let forked = PostgresError(
+      state: "KV002",
+      message: "this process is a fork of the one that created the cluster object; create another one in the child",
+      isConnectionLost: true)
+
     /// The error for callers of the store.
     var storeError: StoreError {
+      if state == Self.forked.state { return StoreError(.forked, message) }
+      return described
+    }
+
+    private var described: StoreError {
       StoreError(kind, "\(explanation): \(message)\(remedy)", underlyingError: self)
     }
 
     private var kind: StoreError.Kind {
       switch state {
       case "55P03", "53300", "57P03", "40001", "40P01": .busy
-      case "53100", "53200": .diskFull
+      case "53100": .diskFull
       case "25006": .readOnly
       case "3D000", "42P01", "3F000": .storeNotFound
       default: .io

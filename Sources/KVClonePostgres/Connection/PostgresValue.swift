@@ -15,10 +15,6 @@
 
     static func bytea(_ value: UnsafeRawBufferPointer) -> Self { Self(type: 17, bytes: Array(value)) }
 
-    static func uuid(_ value: (UInt64, UInt64)) -> Self {
-      Self(type: 2950, bytes: bigEndian(value.0) + bigEndian(value.1))
-    }
-
     private static func bigEndian(_ value: some FixedWidthInteger) -> [UInt8] {
       withUnsafeBytes(of: value.bigEndian) { Array($0) }
     }

@@ -23,7 +23,8 @@
     init(_ cluster: PostgresCluster, name: String) throws(StoreError) {
       let rows: PostgresRows
       do {
-        rows = try cluster.pool.run([PostgresStatement(ClusterSchema.findStore, [.text(name)])])[0]
+        rows = try cluster.pool.run(
+          [PostgresStatement(ClusterSchema.findStore, [.text(name)])], isRepeatable: true)[0]
       } catch {
         throw cluster.storeError(error)
       }
@@ -42,36 +43,30 @@
       _ cluster: PostgresCluster, name: String, tables: [TableCode], _ table: TableCode,
       _ entries: [(key: [UInt8], value: [UInt8])]
     ) throws(StoreError) {
-      do {
-        let connection = try cluster.pool.take()
-        defer { cluster.pool.give(back: connection, isUsable: true) }
-        do throws(PostgresError) {
-          let made = try connection.run([
-            PostgresStatement("BEGIN", isPrepared: false),
-            PostgresStatement(ClusterSchema.makeStore, [.text(name)]),
-          ])
-          let store = made[1].integer(0, 0) ?? 0
-          let overlay = Overlay()
-          for entry in entries {
-            entry.key.withUnsafeBytes { key in
-              entry.value.withUnsafeBytes { overlay.set(UInt32(table.rawValue), key, $0) }
-            }
-          }
-          _ = try connection.run(
-            tables.map { ClusterSchema.makeTable(store, UInt32($0.rawValue)) }
-              + EntryChanges(overlay, store).statements
-              + ClusterSchema.commit(store, SharedCache.Commit(number: 0, token: CommitToken.random()), [0])
-              + [PostgresStatement("COMMIT", isPrepared: false)])
-        } catch {
-          connection.send([PostgresStatement("ROLLBACK", isPrepared: false)])
-          if error.state == "23505" {
-            throw StoreError(
-              .storeExists, "the cluster has a store \(name) already; open it, or choose another name")
-          }
-          throw error
+      let token = CommitToken.random()
+      let exists = StoreError(
+        .storeExists, "the cluster has a store \(name) already; open it, or choose another name")
+      try StoreRows.change(cluster) { (connection, isRepeated) throws(PostgresError) in
+        // Waits for a server process that still commits the row of an earlier attempt.
+        let made = try connection.run([
+          PostgresStatement("BEGIN", isPrepared: false), PostgresStatement(ClusterSchema.makeStore, [.text(name)]),
+        ])
+        guard made[1].count > 0, let store = made[1].integer(0, 0) else {
+          if isRepeated, try StoreRows.isCreated(name, token, connection) { return nil }
+          connection.rollBack()
+          return exists
         }
-      } catch {
-        throw cluster.storeError(error)
+        let overlay = Overlay()
+        for entry in entries {
+          entry.key.withUnsafeBytes { key in
+            entry.value.withUnsafeBytes { overlay.set(UInt32(table.rawValue), key, $0) }
+          }
+        }
+        try connection.commit(
+          tables.map { ClusterSchema.makeTable(store, UInt32($0.rawValue)) }
+            + EntryChanges(overlay, store).statements
+            + ClusterSchema.commit(store, SharedCache.Commit(number: 0, token: token), [0]))
+        return nil
       }
     }
 
@@ -122,9 +117,8 @@
       return commits.watch(
         every: cluster.options.watchInterval,
         {
-          let rows = try? cluster.pool.run([
-            PostgresStatement("SELECT number FROM kvclone.store WHERE id = $1", [.int8(store)])
-          ])
+          let rows = try? cluster.pool.run(
+            [PostgresStatement("SELECT number FROM kvclone.store WHERE id = $1", [.int8(store)])], isRepeatable: true)
           return rows.flatMap { $0[0].count > 0 ? $0[0].integer(0, 0) : nil }
         }, body)
     }

@@ -12,29 +12,36 @@
     private var counts: [UInt32: UInt64] = [:]
 
     init(_ engine: PostgresEngine) throws(StoreError) {
-      let connection = try engine.cluster.pool.take()
+      let pool = engine.cluster.pool
       do {
         let known = engine.cache.current
-        let results = try connection.run([
-          PostgresStatement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", isPrepared: false),
-          PostgresStatement(
-            CommitList.statement, [.int8(engine.store), .int8(known.commit?.number ?? .max)]),
-        ])
-        let state = try CommitList.state(results[1], known, engine)
-        commitRead = state.commit
-        entries = EntryReader(connection, store: engine.store, state.entries, cacheLimit: engine.cacheLimit)
+        let (connection, results) = try pool.take(until: pool.deadline) {
+          [
+            PostgresStatement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", isPrepared: false),
+            PostgresStatement(
+              CommitList.statement, [.int8(engine.store), .int8(known.commit?.number ?? .max)]),
+          ]
+        }
+        do throws(StoreError) {
+          let state = try CommitList.state(results[1], known, engine)
+          commitRead = state.commit
+          entries = EntryReader(connection, engine, state.entries)
+        } catch {
+          connection.rollBack()
+          pool.give(back: connection)
+          throw error
+        }
+        self.connection = connection
       } catch {
-        engine.cluster.pool.give(back: connection, isUsable: false)
         throw engine.cluster.storeError(error)
       }
       self.engine = engine
-      self.connection = connection
     }
 
     deinit {
       engine.cache.keep(entries.cache, as: commitRead)
       connection.send([PostgresStatement("COMMIT", isPrepared: false)])
-      engine.cluster.pool.give(back: connection, isUsable: true)
+      engine.cluster.pool.give(back: connection)
     }
 
     var stateNumber: UInt64 { UInt64(commitRead.number) }
@@ -73,14 +80,9 @@
 
     func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 {
       if let count = counts[table.handle] { return count }
-      do throws(PostgresError) {
-        let rows = try connection.run(Tally.statement, [.int8(engine.store), .int4(Int32(table.handle))])
-        let count = rows.count > 0 ? UInt64(max(0, rows.integer(0, 0) ?? 0)) : 0
-        counts[table.handle] = count
-        return count
-      } catch {
-        throw error.storeError
-      }
+      let count = try entries.count(table.handle)
+      counts[table.handle] = count
+      return count
     }
 
     func beginReadScope() -> Int { entries.lentCount }

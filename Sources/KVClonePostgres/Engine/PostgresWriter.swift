@@ -19,9 +19,9 @@
     private let base: SharedCache.Commit
     private let isDryRun: Bool
     private var overlay = Overlay()
+    /// Overlays that were sent to the server. Reads may have returned their bytes, which are valid until the next change.
+    private var sentOverlays: [Overlay] = []
     private var changed = ChangedKeys()
-    /// The tables with changes that were sent to the server, and that the cache does not have.
-    private var sentTables: Set<UInt32> = []
     /// The numbers of entries that were copied and are not counted on the server yet.
     private var copiedCounts: [UInt32: Int] = [:]
     /// The tables that this transaction creates.
@@ -32,27 +32,32 @@
     private var isOpen = true
 
     init(_ engine: PostgresEngine, label: String, timeout: Duration, isDryRun: Bool) throws(StoreError) {
-      try engine.turn.take(timeout)
-      var connection: PostgresConnection?
+      // One deadline for the turn, a connection and the lock: their waits do not add up.
+      let deadline = ContinuousClock.now + timeout
+      try engine.turn.take(until: deadline)
       do {
-        let taken = try engine.cluster.pool.take()
-        connection = taken
         let known = engine.cache.current
-        let results = try taken.run([
-          PostgresStatement("BEGIN", isPrepared: false),
-          WriterSession.settings(engine, label, timeout),
-          PostgresStatement("SELECT number FROM kvclone.store WHERE id = $1 FOR UPDATE", [.int8(engine.store)]),
-          PostgresStatement(CommitList.statement, [.int8(engine.store), .int8(known.commit?.number ?? .max)]),
-        ])
-        let state = try CommitList.state(results[3], known, engine)
-        base = state.commit
-        entries = EntryReader(taken, store: engine.store, state.entries, cacheLimit: engine.cacheLimit)
-        self.connection = taken
-      } catch {
-        if let connection {
-          connection.send([PostgresStatement("ROLLBACK", isPrepared: false)])
-          engine.cluster.pool.give(back: connection, isUsable: true)
+        let pool = engine.cluster.pool
+        let (connection, results) = try pool.take(until: deadline) {
+          [
+            PostgresStatement("BEGIN", isPrepared: false),
+            WriterSession.settings(engine, label, deadline - .now),
+            PostgresStatement("SELECT number FROM kvclone.store WHERE id = $1 FOR UPDATE", [.int8(engine.store)]),
+            PostgresStatement(CommitList.statement, [.int8(engine.store), .int8(known.commit?.number ?? .max)]),
+          ]
         }
+        do throws(StoreError) {
+          let state = try CommitList.state(results[3], known, engine)
+          base = state.commit
+          entries = EntryReader(connection, engine, state.entries)
+        } catch {
+          connection.rollBack()
+          pool.give(back: connection)
+          throw error
+        }
+        self.connection = connection
+        engine.turn.serverProcess = connection.serverProcess
+      } catch {
         engine.turn.give()
         throw engine.cluster.storeError(error)
       }
@@ -161,12 +166,7 @@
 
     func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 {
       if overlay.table(table.handle) != nil || copiedCounts[table.handle] != nil { try send() }
-      do throws(PostgresError) {
-        let rows = try connection.run(Tally.statement, [.int8(engine.store), .int4(Int32(table.handle))])
-        return rows.count > 0 ? UInt64(max(0, rows.integer(0, 0) ?? 0)) : 0
-      } catch {
-        throw failed(error.storeError)
-      }
+      return try entries.count(table.handle)
     }
 
     func beginReadScope() -> Int { entries.lentCount }
@@ -182,7 +182,7 @@
     // MARK: Changes
 
     private func beginChange(_ key: UnsafeRawBufferPointer, byteCount: Int = 0) throws(StoreError) {
-      if hasFailed { throw Self.aborted }
+      try requireUsable()
       do throws(StoreError) {
         try PostgresKey.check(key)
         if byteCount > PostgresEngine.maximumValueLength {
@@ -195,6 +195,18 @@
         throw failed(error)
       }
       isEmpty = false
+    }
+
+    /// Frees the bytes that reads have returned: a change has been made.
+    private func endReads() {
+      entries.release()
+      sentOverlays.removeAll()
+    }
+
+    /// - Throws: `transactionAborted` if an earlier call has failed, and the server has ended the transaction.
+    private func requireUsable() throws(StoreError) {
+      if hasFailed { throw Self.aborted }
+      if let failure = entries.failure { throw failure }
     }
 
     private func failed(_ error: StoreError) -> StoreError {
@@ -210,7 +222,7 @@
       try beginChange(key, byteCount: value.count)
       overlay.set(table.handle, key, value)
       if let last = lastKeys[table.handle], last.order(to: key) < 0 { lastKeys[table.handle] = Array(key) }
-      entries.release()
+      endReads()
     }
 
     func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
@@ -220,7 +232,7 @@
       if try lastKey(table.handle).order(to: key) >= 0 { throw failed(Self.notAscending) }
       overlay.set(table.handle, key, value)
       lastKeys[table.handle] = Array(key)
-      entries.release()
+      endReads()
     }
 
     /// Long runs go to the server at once: it takes them in half of the time that it takes changes.
@@ -240,13 +252,13 @@
       do throws(PostgresError) {
         try connection.copy(into: table.handle, of: engine.store, run.lazy.map { ($0.key, $0.value) })
       } catch {
-        throw failed(error.storeError)
+        throw failed(engine.cluster.storeError(error))
       }
       copiedCounts[table.handle, default: 0] += run.count
       changed.add(table.handle, from: Array(first.key), through: Array(last.key))
       entries.cache.removeOverlapping(table.handle, from: Array(first.key), to: nil)
       lastKeys[table.handle] = previous
-      entries.release()
+      endReads()
     }
 
     private static var notAscending: StoreError {
@@ -268,19 +280,19 @@
       }
       overlay.set(table.handle, key, nil)
       lastKeys[table.handle] = nil
-      entries.release()
+      endReads()
       return true
     }
 
     func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] {
-      if hasFailed { throw Self.aborted }
+      try requireUsable()
       let handles = tables.map { UInt32($0.rawValue) }
       let missing = handles.filter { !engine.hasTable($0) && !madeTables.contains($0) }
       if !missing.isEmpty {
         do throws(PostgresError) {
           _ = try connection.run(missing.map { ClusterSchema.makeTable(engine.store, $0) })
         } catch {
-          throw failed(error.storeError)
+          throw failed(engine.cluster.storeError(error))
         }
         madeTables.formUnion(missing)
         isEmpty = false
@@ -294,7 +306,9 @@
     private func send() throws(StoreError) {
       let statements = takeOverlay() + takeCounts()
       if statements.isEmpty { return }
-      do throws(PostgresError) { _ = try connection.run(statements) } catch { throw failed(error.storeError) }
+      do throws(PostgresError) { _ = try connection.run(statements) } catch {
+        throw failed(engine.cluster.storeError(error))
+      }
     }
 
     /// Empties the overlay, and returns the statements that apply it.
@@ -304,7 +318,7 @@
         changed.add(table, sent)
         entries.cache.removeAll(of: table)
       }
-      sentTables.formUnion(overlay.tables.keys)
+      if !overlay.isEmpty { sentOverlays.append(overlay) }
       overlay = Overlay()
       return changes.statements
     }
@@ -319,11 +333,13 @@
 
     func commit() throws(StoreError) {
       guard isOpen else { throw Self.aborted }
-      if hasFailed || isDryRun {
+      do throws(StoreError) {
+        try requireUsable()
+      } catch {
         abort()
-        if isDryRun && !hasFailed { return }
-        throw Self.aborted
+        throw error
       }
+      if isDryRun { return abort() }
       if isEmpty { return abort() }
       let own = overlay
       var statements = EntryChanges(own, engine.store).statements
@@ -336,43 +352,45 @@
         statements.append(ClusterSchema.prune(engine.store, before: commit.number - Self.keptCommitCount))
       }
       isOpen = false
-      defer { engine.turn.give() }
-      do throws(PostgresError) {
-        let warningCount = connection.warningCount
-        let results = try connection.run(statements + [PostgresStatement("COMMIT", isPrepared: false)])
-        // A commit that was cancelled while it waited for a standby answers COMMIT, with a warning.
-        if connection.warningCount > warningCount {
-          throw PostgresError(
-            state: "01000", message: "the commit was not confirmed by the standby", isConnectionLost: true)
-        }
-        // An aborted transaction answers ROLLBACK, without an error.
-        guard results.last?.tag == "COMMIT" else {
-          throw PostgresError(
-            state: "25P02", message: "the server rolled the transaction back", isConnectionLost: false)
-        }
+      do throws(StoreError) {
+        try send(statements, commit)
       } catch {
-        connection.send([PostgresStatement("ROLLBACK", isPrepared: false)])
-        engine.cluster.pool.give(back: connection, isUsable: !error.isConnectionLost)
-        guard error.isConnectionLost else { throw error.storeError }
-        engine.cache.forget()
-        // Throws unless the commit is found.
-        return try CommitResolution(engine, commit).resolve(error)
+        engine.turn.give()
+        throw error
       }
-      engine.cluster.pool.give(back: connection, isUsable: true)
       engine.noteTables(madeTables)
       var known = entries.cache
       for (table, changes) in own.tables {
         for block in changes.blocks { for change in block { known.apply(table, change.key, change.value) } }
       }
       engine.cache.keep(known, as: commit)
+      engine.turn.give()
+      // Last: a watch begins a transaction, for which another thread may wait.
       engine.commits.note()
+    }
+
+    /// Sends the last statements and the commit, and gives the connection back.
+    private func send(_ statements: [PostgresStatement], _ commit: SharedCache.Commit) throws(StoreError) {
+      do throws(PostgresError) {
+        try connection.commit(statements)
+      } catch {
+        connection.rollBack()
+        engine.cluster.pool.give(back: connection, isUsable: !error.isConnectionLost)
+        guard error.isConnectionLost, error.state != PostgresError.forked.state else {
+          throw engine.cluster.storeError(error)
+        }
+        engine.cache.forget()
+        // Throws unless the commit is found.
+        return try CommitResolution(engine, commit).resolve(error)
+      }
+      engine.cluster.pool.give(back: connection)
     }
 
     func abort() {
       guard isOpen else { return }
       isOpen = false
-      connection.send([PostgresStatement("ROLLBACK", isPrepared: false)])
-      engine.cluster.pool.give(back: connection, isUsable: true)
+      connection.rollBack()
+      engine.cluster.pool.give(back: connection)
       engine.turn.give()
     }
   }

@@ -9,27 +9,32 @@
   final class WriteTurn: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
     private let holder = Mutex<pthread_t?>(nil)
+    private let process = Atomic<Int32>(0)
 
     init() { semaphore.signal() }
 
     /// Waits for the turn.
     ///
-    /// - Throws: `busy` after the timeout; `nestedWrite` if this thread has it.
-    func take(_ timeout: Duration) throws(StoreError) {
+    /// - Throws: `busy` after the deadline; `nestedWrite` if this thread has it.
+    func take(until deadline: ContinuousClock.Instant) throws(StoreError) {
       if holder.withLock({ $0 }) == pthread_self() {
         throw StoreError(.nestedWrite, "this thread has a write transaction open already; use that one")
       }
-      guard semaphore.wait(timeout: .now() + timeout.seconds) == .success else {
+      guard semaphore.wait(timeout: .now() + max(0, (deadline - .now).seconds)) == .success else {
         throw StoreError(
           .busy, "another write transaction of this process is in progress; wait for its end, or raise the timeout")
       }
       holder.withLock { $0 = pthread_self() }
     }
 
-    /// Whether a thread of this process has the turn.
-    var isTaken: Bool { holder.withLock { $0 != nil } }
+    /// The server's process that runs the write transaction of the holder; 0 before its begin and without a holder.
+    var serverProcess: Int32 {
+      get { process.load(ordering: .relaxed) }
+      set { process.store(newValue, ordering: .relaxed) }
+    }
 
     func give() {
+      serverProcess = 0
       holder.withLock { $0 = nil }
       semaphore.signal()
     }

@@ -14,6 +14,7 @@
     private static let fetchedByteCount = 1 << 20
 
     private let connection: PostgresConnection
+    private let cluster: PostgresCluster
     private let store: Int64
     private let cacheLimit: Int
     /// The entries that are known; see ``EntryCache``.
@@ -24,11 +25,15 @@
     /// Per table, the end of the last fetch, its number of rows, and their mean length.
     private var fetches: [UInt32: (end: [UInt8], rowCount: Int, meanByteCount: Int)] = [:]
 
-    init(_ connection: PostgresConnection, store: Int64, _ cache: EntryCache, cacheLimit: Int) {
+    /// The first error of the server. It has aborted the transaction, and later statements would report only that.
+    private(set) var failure: StoreError?
+
+    init(_ connection: PostgresConnection, _ engine: PostgresEngine, _ cache: EntryCache) {
       self.connection = connection
-      self.store = store
+      cluster = engine.cluster
+      store = engine.store
       self.cache = cache
-      self.cacheLimit = cacheLimit
+      cacheLimit = engine.cacheLimit
     }
 
     /// The number of owners of returned bytes, for ``release(to:)``.
@@ -93,6 +98,7 @@
       _ table: UInt32, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
       _ body: (EntryRow) throws(StoreError) -> Bool
     ) throws(StoreError) {
+      if !end.isEmpty, keyOrder(key, end) >= 0 { return }
       var range = try range(table, from: key, before: end)
       var index = range.index(of: key)
       while true {
@@ -197,7 +203,7 @@
       }
       var list = PostgresArray.ofBytea
       for key in missing { list.append(key) }
-      guard let rows = try? connection.run(Self.listed, [.int8(store), .int4(Int32(table)), list.value]) else { return }
+      guard let rows = try? run(Self.listed, [.int8(store), .int4(Int32(table)), list.value]) else { return }
       let found = entries(rows).sorted { keyOrder($0.key, $1.key) < 0 }
       var ranges: [EntryCache.Range] = []
       var next = 0
@@ -216,7 +222,7 @@
     ) {
       let end = successor(of: last)
       let values = [PostgresValue.int8(store), .int4(Int32(table)), .bytea(low), .int8(.max), .bytea(end)]
-      guard let rows = try? connection.run(Self.forwardsToEnd, values) else { return }
+      guard let rows = try? run(Self.forwardsToEnd, values) else { return }
       keep(EntryCache.Range(low: Array(low), high: end, rows: entries(rows)), table)
     }
 
@@ -225,7 +231,20 @@
     }
 
     private func run(_ text: String, _ values: [PostgresValue]) throws(StoreError) -> PostgresRows {
-      do throws(PostgresError) { return try connection.run(text, values) } catch { throw error.storeError }
+      if let failure { throw failure }
+      do throws(PostgresError) {
+        return try connection.run(text, values)
+      } catch {
+        let error = cluster.storeError(error)
+        failure = error
+        throw error
+      }
+    }
+
+    /// Returns the number of entries of a table.
+    func count(_ table: UInt32) throws(StoreError) -> UInt64 {
+      let rows = try run(Tally.statement, [.int8(store), .int4(Int32(table))])
+      return rows.count > 0 ? UInt64(max(0, rows.integer(0, 0) ?? 0)) : 0
     }
 
     /// The number of rows of the next fetch.
