@@ -2,7 +2,7 @@
   import CKVClonePostgres
 
   /// The result of one statement: rows in the binary format. Its bytes are valid as long as it exists.
-  final class PostgresRows: @unchecked Sendable {
+  final class PostgresRows: RowMemory, @unchecked Sendable {
     private let result: OpaquePointer
     /// The number of rows.
     let count: Int
@@ -11,6 +11,7 @@
     init(_ result: OpaquePointer) {
       self.result = result
       count = Int(PQntuples(result))
+      super.init(byteCount: PQresultMemorySize(result))
     }
 
     deinit { PQclear(result) }

@@ -4,11 +4,16 @@
 
   /// The commits of a store since the one that a cache knows.
   enum CommitList {
-    /// The number of the store, and the commits from the known one on, or the last one.
+    /// A cache that has missed more commits than this is emptied: their lists would be larger than what they save.
+    static let limit = 256
+
+    /// The number of the store, and the commits from the known one on with what the later ones changed, or the last
+    /// one. Subqueries, not a join, which could read all commits.
     static let statement = """
-      SELECT s.number, c.number, c.token, c.changed FROM kvclone.store s \
-      JOIN kvclone.commit c ON c.store = s.id AND c.number >= least($2, s.number) \
-      WHERE s.id = $1 ORDER BY c.number
+      SELECT (SELECT number FROM kvclone.store WHERE id = $1), c.number, c.token, \
+      CASE WHEN c.number > $2 THEN c.changed ELSE '' END FROM kvclone.commit c \
+      WHERE c.store = $1 AND c.number >= (SELECT CASE WHEN s.number - $2 > \(limit) THEN s.number \
+      ELSE least($2, s.number) END FROM kvclone.store s WHERE s.id = $1) ORDER BY c.number
       """
 
     /// Returns the last commit, and the cache in its state.

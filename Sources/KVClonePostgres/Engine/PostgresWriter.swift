@@ -10,6 +10,8 @@
     private static let overlayLimit = 16 << 20
     /// Runs of at least this length are copied.
     private static let copiedRunLength = 64
+    /// Larger changes are not applied to the cache, because the next writer waits for it.
+    private static let appliedByteCount = 1 << 20
     /// The commits that are kept for caches of other processes.
     private static let keptCommitCount: Int64 = 4096
 
@@ -359,14 +361,26 @@
         throw error
       }
       engine.noteTables(madeTables)
-      var known = entries.cache
-      for (table, changes) in own.tables {
-        for block in changes.blocks { for change in block { known.apply(table, change.key, change.value) } }
-      }
-      engine.cache.keep(known, as: commit)
+      engine.cache.keep(known(with: own), as: commit)
       engine.turn.give()
       // Last: a watch begins a transaction, for which another thread may wait.
       engine.commits.note()
+    }
+
+    /// The cache after the commit of changes: with the changes, or without their ranges if they are many.
+    private func known(with own: Overlay) -> EntryCache {
+      var known = entries.takeCache()
+      let isLarge = own.byteCount > min(Self.appliedByteCount, engine.cacheLimit / 4)
+      for (table, changes) in own.tables {
+        guard let first = changes.blocks.first?.first, let last = changes.blocks.last?.last else { continue }
+        if isLarge {
+          known.removeOverlapping(table, from: Array(first.key), to: successor(of: last.key))
+        } else {
+          for block in changes.blocks { for change in block { known.apply(table, change.key, change.value) } }
+        }
+      }
+      known.makeRoom(for: 0, limit: engine.cacheLimit)
+      return known
     }
 
     /// Sends the last statements and the commit, and gives the connection back.

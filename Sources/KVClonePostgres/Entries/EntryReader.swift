@@ -20,7 +20,7 @@
     /// The entries that are known; see ``EntryCache``.
     var cache: EntryCache
     /// The owners of the bytes that were returned, in this order, and the same as a set.
-    private var lent: [AnyObject] = []
+    private var lent: [RowMemory] = []
     private var isLent: Set<ObjectIdentifier> = []
     /// Per table, the end of the last fetch, its number of rows, and their mean length.
     private var fetches: [UInt32: (end: [UInt8], rowCount: Int, meanByteCount: Int)] = [:]
@@ -213,7 +213,8 @@
           EntryCache.Range(low: Array(key), high: successor(of: key), rows: isPresent ? [found[next]] : []))
         if isPresent { next += 1 }
       }
-      makeRoom(ranges.reduce(0) { $0 + $1.byteCount })
+      // Their rows are copied: one of them would keep the whole answer.
+      cache.makeRoom(for: rows.byteCount, limit: cacheLimit)
       cache.insert(contentsOf: ranges, table)
     }
 
@@ -265,12 +266,14 @@
     }
 
     private func keep(_ range: EntryCache.Range, _ table: UInt32) {
-      makeRoom(range.byteCount)
+      cache.makeRoom(for: range.byteCount, limit: cacheLimit)
       cache.insert(range, table)
     }
 
-    private func makeRoom(_ byteCount: Int) {
-      if cache.byteCount + byteCount > cacheLimit { cache.removeAll() }
+    /// Ends the transaction's use of the cache, and returns it.
+    func takeCache() -> EntryCache {
+      defer { cache = EntryCache() }
+      return cache
     }
   }
 #endif
