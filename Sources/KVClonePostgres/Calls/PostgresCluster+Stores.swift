@@ -14,7 +14,8 @@
     /// - Throws: `storeExists`; `invalidModel` with the rules that the model breaks; `invalidDestination` if the name
     ///   is invalid; `storeNotFound` if the database or the schema does not exist; `busy` if no connection is
     ///   available; `readOnly` on a standby; `invalidStore` if ``PostgresOptions/durability`` is not satisfied;
-    ///   `diskFull`; `closed`; `io`, after which the store may exist if the connection was lost.
+    ///   `diskFull`; `closed`; `io`, after which the store may exist if no server answered within
+    ///   ``PostgresOptions/resolveTimeout``.
     public func createStore(
       _ name: String, model: ManagedObjectModel, options: StoreOptions = StoreOptions()
     ) throws(StoreError) -> ObjectStore {
@@ -33,8 +34,7 @@
     ///   - model: the expected model, as for `open(at:model:options:)`; nil for the model that the store contains.
     ///   - options: the options to open the store with. Those about the data file have no effect.
     /// - Returns: the open store. Its `path` is the name.
-    /// - Throws: `storeNotFound`, also if the database or the schema does not exist; `storeExists` if another process
-    ///   creates the store at the same time; `incompatibleModel`; `newerFormat`, `olderFormat`; `invalidStore`, also if
+    /// - Throws: `storeNotFound`, also if the database or the schema does not exist; `incompatibleModel`; `newerFormat`, `olderFormat`; `invalidStore`, also if
     ///   ``PostgresOptions/durability`` is not satisfied; `corrupted`; `busy` if no connection is available, or if a
     ///   writer blocks a model change or migration; and the errors of creating a store.
     public func openStore(
@@ -45,9 +45,15 @@
         engine = try PostgresEngine(self, name: name)
       } catch {
         if error.kind == .storeNotFound, let model, !options.isReadOnly {
-          return try createStore(name, model: model, options: options)
+          do throws(StoreError) {
+            return try createStore(name, model: model, options: options)
+          } catch  where error.kind == .storeExists {
+            // Another process has created it since.
+          }
+          engine = try PostgresEngine(self, name: name)
+        } else {
+          throw error
         }
-        throw error
       }
       return try StoreOpening.open(engine, path: name, model: model, options: options)
     }

@@ -4,6 +4,9 @@
     /// The version of the tables. A newer library raises it only on request.
     static let version: Int32 = 1
 
+    /// Waits for other processes that create the schema: `IF NOT EXISTS` does not, and fails. The number is arbitrary.
+    static let lock = "SELECT pg_advisory_xact_lock(7310583264114)"
+
     /// Creates the schema, if it does not exist.
     static let install = [
       "CREATE SCHEMA IF NOT EXISTS kvclone",

@@ -46,11 +46,12 @@
     ) throws -> (connection: PostgresConnection, results: [PostgresRows]) {
       let connection = try take(until: deadline, isShort: isShort)
       let isNew = connection.isNew
-      do {
+      do throws(PostgresError) {
         return (connection, try run(statements(), connection))
-      } catch let error as PostgresError where error.isConnectionLost && !isNew && !forkGuard.isForked {
+      } catch {
         give(back: connection)
-        // The others lead to the same server process group.
+        guard error.isConnectionLost, !isNew, !forkGuard.isForked else { throw error }
+        // The others lead to the same server.
         closeIdle()
         let connection = try take(until: deadline, isShort: isShort)
         do {
@@ -59,9 +60,6 @@
           give(back: connection)
           throw error
         }
-      } catch {
-        give(back: connection)
-        throw error
       }
     }
 

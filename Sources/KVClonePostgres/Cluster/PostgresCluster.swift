@@ -32,12 +32,15 @@
     ///
     /// - Throws: `newerFormat` if a newer library has installed the schema; `busy` if no connection is available;
     ///   `storeNotFound` if the database does not exist; `invalidStore` if ``PostgresOptions/durability`` is not
-    ///   satisfied; `readOnly` on a standby; `diskFull`; `closed`; `io`, also for missing privileges, and if another
-    ///   process installs the schema at the same time.
+    ///   satisfied; `readOnly` on a standby; `diskFull`; `closed`; `io`, also for missing privileges.
     public func install() throws(StoreError) {
       do {
-        _ = try pool.run(ClusterSchema.install.map { PostgresStatement($0, isPrepared: false) })
-        let rows = try pool.run([PostgresStatement("SELECT version FROM kvclone.schema_version")])[0]
+        // Together, so that they are one transaction, and again if the connection was lost: they create what is missing.
+        _ = try pool.run(
+          ([ClusterSchema.lock] + ClusterSchema.install).map { PostgresStatement($0, isPrepared: false) },
+          isRepeatable: true)
+        let rows = try pool.run(
+          [PostgresStatement("SELECT version FROM kvclone.schema_version")], isRepeatable: true)[0]
         try Self.check(version: rows.count > 0 ? rows.integer(0, 0) : nil)
       } catch {
         throw storeError(error)
@@ -75,8 +78,8 @@
     ///
     /// - Parameter name: the name of the store.
     /// - Throws: `storeNotFound` if the store does not exist; `busy` if another writer holds the write lock for more
-    ///   than 5 seconds; `readOnly`, `invalidStore`, `closed`; `io`, after which the store may be deleted if the
-    ///   connection was lost.
+    ///   than 5 seconds; `readOnly`, `invalidStore`, `closed`; `io`, after which the store may be deleted if no
+    ///   server answered within ``PostgresOptions/resolveTimeout``.
     public func drop(_ name: String) throws(StoreError) {
       var dropped: Int64?
       try StoreRows.change(self) { (connection, isRepeated) throws(PostgresError) in
@@ -124,6 +127,12 @@
     static func check(version: Int64?) throws(StoreError) {
       guard let version else {
         throw StoreError(.invalidStore, "the schema kvclone has no version; run `kvclone cluster install`")
+      }
+      if version < ClusterSchema.version {
+        throw StoreError(
+          .olderFormat,
+          "the schema kvclone has version \(version), and this library needs \(ClusterSchema.version); run "
+            + "`kvclone cluster install`")
       }
       if version > ClusterSchema.version {
         throw StoreError(

@@ -11,8 +11,8 @@
       case server
       /// A commit waits for a synchronous standby, and survives the loss of the primary.
       ///
-      /// A server is refused if its `synchronous_standby_names` is empty, or if `synchronous_commit` is `off` or
-      /// `local`. With `remote_write`, a commit can be lost if the standby's machine crashes at the same time.
+      /// A server is refused if its `synchronous_standby_names` is empty, or if `synchronous_commit` is not `on` or
+      /// `remote_apply`: with `remote_write`, a commit can be lost if the standby's machine crashes at the same time.
       case replicated
     }
 
@@ -20,8 +20,9 @@
     public var durability = Durability.server
     /// The maximum number of connections of the cluster object. Values below 2 count as 2. The default is 8.
     ///
-    /// Each open transaction and each pinned snapshot occupies one. Other calls, such as those of staged uploads and of
-    /// listeners for commits, use one briefly.
+    /// Each open transaction and each pinned snapshot occupies one. One connection is reserved: only a transaction within
+    /// a transaction of the same thread uses it, and other calls, such as those of staged uploads and of listeners for
+    /// commits, use it briefly.
     public var connections = 8
     /// The maximum size of the keys and values that each open store caches, in bytes. The default is 32 MiB.
     ///
@@ -37,10 +38,12 @@
     /// The time for which the outcome of an unconfirmed commit is looked up, before the commit throws
     /// `commitOutcomeUnknown`. The default is 30 seconds.
     ///
-    /// The time is checked between attempts. `connect_timeout` and `tcp_user_timeout` in the address limit one attempt.
+    /// Connecting to a server that does not answer can exceed it by the `connect_timeout` of the address, which is 5
+    /// seconds per host if it is not set.
     public var resolveTimeout: Duration = .seconds(30)
     /// The maximum wait for a free connection of the cluster object, before a call throws `busy`. The default is 30
-    /// seconds. It does not limit the time to connect to a server; see `connect_timeout` of libpq.
+    /// seconds. It does not limit the time to connect to a server; see `connect_timeout` of libpq. The begin of a write
+    /// transaction waits for its own timeout instead, for a connection and for the write lock together.
     public var connectionTimeout: Duration = .seconds(30)
     /// The interval at which a store with listeners for commits looks for those of other processes, at least 1
     /// millisecond. The default is 100 milliseconds.

@@ -23,11 +23,11 @@
           isRepeated = true
           cluster.pool.closeIdle()
           usleep(20_000)
-        } catch let error as StoreError where isRepeated && error.kind == .io && ContinuousClock.now < end {
-          // No server can be reached yet.
-          usleep(200_000)
         } catch {
-          throw cluster.storeError(error)
+          let error = cluster.storeError(error)
+          // No server can be reached yet, or the earlier attempt still commits.
+          guard isRepeated, [.io, .busy].contains(error.kind), ContinuousClock.now < end else { throw error }
+          usleep(200_000)
         }
       }
     }
