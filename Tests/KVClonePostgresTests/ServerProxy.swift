@@ -146,6 +146,8 @@
         if mode == .silent { continue }
         let hasCommit = buffer[..<count].firstRange(of: Array("COMMIT\0".utf8)) != nil
         if hasCommit, mode == (isRequest ? .loseCommit : .loseAnswer) {
+          // The server rolls back before the client notices.
+          if isRequest { shutdown(to, Int32(SHUT_RDWR)) }
           lose()
           break
         }
