@@ -110,6 +110,49 @@
       locker.withLock { $0 = nil }
     }
 
+    /// Makes the server answer commits of a store with a warning, as for a commit whose wait for a standby was cancelled.
+    private func warn(_ fixture: ClusterFixture, _ event: String, _ condition: String) throws {
+      let name = "kvclone_warn_\(fixture.engines[0].store)"
+      try fixture.sql(
+        "CREATE OR REPLACE FUNCTION public.\(name)() RETURNS trigger LANGUAGE plpgsql AS "
+          + "$$ BEGIN RAISE WARNING 'not confirmed'; RETURN NULL; END $$")
+      try fixture.sql(
+        "CREATE CONSTRAINT TRIGGER \(name) AFTER \(event) DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+          + "WHEN (\(condition)) EXECUTE FUNCTION public.\(name)()")
+    }
+
+    private func endWarnings(_ fixture: ClusterFixture) {
+      _ = try? fixture.sql("DROP FUNCTION public.kvclone_warn_\(fixture.engines[0].store)() CASCADE")
+    }
+
+    @Test("a commit with a warning is looked up, and confirmed by a commit of its own")
+    func warning() throws {
+      let fixture = try ClusterFixture(processes: 1)
+      let engine = fixture.engines[0]
+      try warn(fixture, "INSERT ON kvclone.commit", "NEW.store = \(engine.store)")
+      defer { endWarnings(fixture) }
+      let trips = fixture.clusters[0].pool.roundTrips
+      var before = 0
+      #expect(try write(fixture, engine, [1], [1], beforeCommit: { before = trips.count }) == nil)
+      // The commit, and at least the lookup and the confirmation.
+      #expect(trips.count - before >= 3)
+      #expect(try fixture.entries().map(\.value) == [[1]])
+    }
+
+    @Test("a commit that is not confirmed by another commit either is unknown")
+    func repeatedWarning() throws {
+      var options = PostgresOptions()
+      options.resolveTimeout = .milliseconds(500)
+      let fixture = try ClusterFixture(options: options, processes: 1)
+      let engine = fixture.engines[0]
+      try warn(fixture, "UPDATE ON kvclone.store", "NEW.id = \(engine.store)")
+      defer { endWarnings(fixture) }
+      #expect(try write(fixture, engine, [1], [1]) == .commitOutcomeUnknown)
+      endWarnings(fixture)
+      #expect(try write(fixture, engine, [2], [2]) == nil)
+      #expect(try fixture.entries().map(\.key) == [[1], [2]])
+    }
+
     @Test("idle connections that the server has ended are replaced before a transaction begins")
     func deadIdleConnections() throws {
       let fixture = try ClusterFixture(processes: 1)
