@@ -110,7 +110,7 @@
       locker.withLock { $0 = nil }
     }
 
-    /// Makes the server answer commits of a store with a warning, as for a commit whose wait for a standby was cancelled.
+    /// Makes the server answer commits of a store with a warning, as for a cancelled wait for a standby.
     private func warn(_ fixture: ClusterFixture, _ event: String, _ condition: String) throws {
       let name = "kvclone_warn_\(fixture.engines[0].store)"
       try fixture.sql(

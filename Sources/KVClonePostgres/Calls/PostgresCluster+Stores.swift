@@ -34,9 +34,10 @@
     ///   - model: the expected model, as for `open(at:model:options:)`; nil for the model that the store contains.
     ///   - options: the options to open the store with. Those about the data file have no effect.
     /// - Returns: the open store. Its `path` is the name.
-    /// - Throws: `storeNotFound`, also if the database or the schema does not exist; `incompatibleModel`; `newerFormat`, `olderFormat`; `invalidStore`, also if
-    ///   ``PostgresOptions/durability`` is not satisfied; `corrupted`; `busy` if no connection is available, or if a
-    ///   writer blocks a model change or migration; and the errors of creating a store.
+    /// - Throws: `storeNotFound`, also if the database or the schema does not exist; `incompatibleModel`;
+    ///   `newerFormat`, `olderFormat`; `invalidStore`, also if ``PostgresOptions/durability`` is not satisfied;
+    ///   `corrupted`; `busy` if no connection is available, or if a writer blocks a model change or migration; and
+    ///   the errors of creating a store.
     public func openStore(
       _ name: String, model: ManagedObjectModel? = nil, options: StoreOptions = StoreOptions()
     ) throws(StoreError) -> ObjectStore {

@@ -12,7 +12,7 @@
     private static let copiedRunLength = 64
     /// Larger changes are not applied to the cache, because the next writer waits for it.
     private static let appliedByteCount = 1 << 20
-    /// The commits that are kept for caches of other processes.
+    /// The commits that are listed, for lookups of outcomes and for caches of other processes.
     private static let keptCommitCount: Int64 = 4096
 
     private let engine: PostgresEngine
