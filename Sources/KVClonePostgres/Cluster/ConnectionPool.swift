@@ -53,7 +53,7 @@
         guard error.isConnectionLost, !isNew, !forkGuard.isForked else { throw error }
         // The others lead to the same server.
         closeIdle()
-        let connection = try take(until: deadline, isShort: isShort)
+        let connection = try take(until: deadline, isShort: isShort, isFresh: true)
         do {
           return (connection, try run(statements(), connection))
         } catch {
@@ -75,10 +75,16 @@
     }
 
     /// Takes a connection, after waiting for a free one.
-    func take(until deadline: ContinuousClock.Instant, isShort: Bool = false) throws(StoreError) -> PostgresConnection {
+    ///
+    /// - Parameter isFresh: whether to open one: another thread can have given back one that is lost, too.
+    func take(until deadline: ContinuousClock.Instant, isShort: Bool = false, isFresh: Bool = false)
+      throws(StoreError) -> PostgresConnection
+    {
       if forkGuard.isForked { throw PostgresError.forked.storeError }
       let thread = pthread_self()
-      let known = try slot(until: deadline, isShort: isShort, thread)
+      // A new one replaces the idle one, so that their number stays below the limit.
+      let idle = try slot(until: deadline, isShort: isShort, thread)
+      let known = isFresh ? nil : idle
       do throws(StoreError) {
         let connection = if let known { known } else { try connect(until: deadline) }
         connection.isNew = known == nil
