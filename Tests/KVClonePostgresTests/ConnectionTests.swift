@@ -94,6 +94,15 @@
       withExtendedLifetime(reader) {}
     }
 
+    @Test("a write that does not wait for others begins, also if it has to connect")
+    func noTimeout() throws {
+      let fixture = try ClusterFixture(processes: 1)
+      let engine = try fixture.engine(address)
+      engine.cluster.pool.closeIdle()
+      let writer = try engine.beginWrite(label: "at once", timeout: .zero, isDryRun: false)
+      writer.abort()
+    }
+
     @Test("listeners are notified after the turn and the connection are free")
     func notification() throws {
       let fixture = try ClusterFixture(processes: 1)
@@ -306,6 +315,32 @@
       #expect(try other.hold(3))
       #expect(try !other.hold(2))
       #expect(try !uploads.hold(3))
+    }
+
+    @Test("an upload that lost its lease and its chunks to another process fails with objectNotFound")
+    func lostLease() throws {
+      let fixture = try ClusterFixture(processes: 1)
+      let name = "test-" + UUID().uuidString
+      let (first, second) = (PostgresCluster(address), PostgresCluster(address))
+      defer {
+        try? fixture.clusters[0].drop(name)
+        for cluster in [first, second] { cluster.close() }
+      }
+      let store = try first.createStore(name, model: stagingModel)
+      let bytes = Data(repeating: 7, count: 3 << 20)
+      expectError(.objectNotFound) {
+        _ = try store.stageBlob { writer in
+          try writer.append(bytes)
+          let held = try fixture.sql(
+            "DELETE FROM kvclone.stager WHERE store = (SELECT id FROM kvclone.store WHERE name = $1)", [.text(name)])
+          #expect(held.changedCount == 1)
+          // The begin of an upload of another process deletes what was left behind.
+          let other = try second.openStore(name)
+          _ = try other.stageBlob { try $0.append(bytes) }
+          try writer.append(bytes)
+        }
+      }
+      store.close()
     }
   }
 

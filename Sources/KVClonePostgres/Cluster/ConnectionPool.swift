@@ -9,6 +9,9 @@
   /// One of them is reserved for threads that have a connection already, and for single statements: transactions that
   /// need a second connection would otherwise wait for each other.
   final class ConnectionPool: @unchecked Sendable {
+    /// The time for the settings of a new connection, also for a call that does not wait for others.
+    private static let setupTime = Duration.seconds(5)
+
     private let address: String
     private let timeout: Duration
     private let durability: PostgresOptions.Durability
@@ -132,7 +135,8 @@
     private func connect(until deadline: ContinuousClock.Instant) throws(StoreError) -> PostgresConnection {
       let (connection, settings): (PostgresConnection, (synchronousCommit: String, standbyNames: String))
       do throws(PostgresError) {
-        connection = try PostgresConnection(address, roundTrips, forkGuard, until: deadline)
+        connection = try PostgresConnection(
+          address, roundTrips, forkGuard, until: max(deadline, .now + Self.setupTime))
         settings = try connection.durability()
         connection.deadline = nil
       } catch {
