@@ -327,7 +327,7 @@
         for cluster in [first, second] { cluster.close() }
       }
       let store = try first.createStore(name, model: stagingModel)
-      let bytes = Data(repeating: 7, count: 3 << 20)
+      let bytes = Data(repeating: 7, count: 40 << 20)
       expectError(.objectNotFound) {
         _ = try store.stageBlob { writer in
           try writer.append(bytes)
