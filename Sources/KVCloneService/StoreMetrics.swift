@@ -33,30 +33,35 @@
       }
     }
 
-    func record(_ statistics: StoreStatistics) {
+    func record(_ activity: StoreActivity) {
       let news = countedCommit.withLock { counted -> UInt64 in
         // The first reading is the starting point, not activity of this process.
-        defer { counted = statistics.commit }
-        return counted.map { statistics.commit > $0 ? statistics.commit - $0 : 0 } ?? 0
+        defer { counted = activity.commit }
+        return counted.map { activity.commit > $0 ? activity.commit - $0 : 0 } ?? 0
       }
       if news > 0 { commits.increment(by: Int64(clamping: news)) }
-      gauge("kvclone_file_bytes", Double(statistics.fileBytes))
-      let free = statistics.freePages
-      let pages = [
-        ("used", statistics.usedPages), ("reusable", free.reusable), ("held", free.held), ("recent", free.recent),
-      ]
-      for (state, count) in pages { gauge("kvclone_pages", Double(count), [("state", state)]) }
-      for (entity, count) in statistics.counts { gauge("kvclone_objects", Double(count), [("entity", entity)]) }
-      gauge("kvclone_snapshots", Double(statistics.snapshotCount))
-      gauge("kvclone_readers", Double(statistics.readerCount))
-      let oldest = statistics.oldestReader
+      if let pages = activity.pages { record(pages) }
+      for (entity, count) in activity.counts { gauge("kvclone_objects", Double(count), [("entity", entity)]) }
+      gauge("kvclone_snapshots", Double(activity.snapshotCount))
+      gauge("kvclone_readers", Double(activity.readerCount))
+      let oldest = activity.oldestReader
       gauge("kvclone_oldest_reader_lag_commits", Double(oldest?.lag ?? 0))
       gauge("kvclone_oldest_reader_retained_bytes", Double(oldest?.retainedBytes ?? 0))
       // Without a history, the age of another process's reader is unknown. A gauge keeps its last value, so it is set
       // to NaN.
       let age: Duration? = if let oldest { oldest.age } else { .zero }
       gauge("kvclone_oldest_reader_age_seconds", age?.inSeconds ?? .nan)
-      gauge("kvclone_writer_held_seconds", (statistics.writer?.age ?? .zero).inSeconds)
+      gauge("kvclone_writer_held_seconds", (activity.writer?.age ?? .zero).inSeconds)
+    }
+
+    /// Records the gauges of a data file, which a store in a cluster does not have.
+    private func record(_ statistics: StoreStatistics) {
+      gauge("kvclone_file_bytes", Double(statistics.fileBytes))
+      let free = statistics.freePages
+      let pages = [
+        ("used", statistics.usedPages), ("reusable", free.reusable), ("held", free.held), ("recent", free.recent),
+      ]
+      for (state, count) in pages { gauge("kvclone_pages", Double(count), [("state", state)]) }
     }
 
     private func gauge(_ label: String, _ value: Double, _ dimensions: [(String, String)] = []) {

@@ -91,14 +91,15 @@
       }
     }
 
-    /// Returns the store's current health, for the handlers of `/livez` and `/readyz`. It takes no locks and never
-    /// waits.
+    /// Returns the store's current health, for the handlers of `/livez` and `/readyz`.
+    ///
+    /// The call begins a read transaction. For a store in a directory, it takes no locks and never waits. For a store in
+    /// a cluster, it waits for the server on the calling thread. A store in a cluster stays live, and is not ready, while
+    /// the server cannot be reached or all connections are in use, because a restart of the process does not help then.
     public func health() -> StoreHealth {
       var health = StoreHealth(isLive: true, isReady: true, problems: [])
-      do {
-        _ = try store.statistics()
-      } catch {
-        health.isLive = error.kind == .readersFull
+      if let (error, mayRestartHelp) = StoreActivity.failure(toRead: store) {
+        health.isLive = !mayRestartHelp
         health.isReady = false
         health.problems.append("the store cannot be read: \(error.message)")
       }
@@ -121,7 +122,7 @@
 
     private func record() {
       do {
-        metrics.record(try store.statistics())
+        metrics.record(try StoreActivity(of: store))
       } catch {
         logger.warning("recording the store's metrics failed: \(error.message)")
       }

@@ -25,11 +25,16 @@ package final class FaultyEngine: StorageEngine, EngineSpace {
   private let kind: StoreError.Kind
   /// Whether the available space is hidden, so that writes fail instead of being rejected beforehand.
   fileprivate let hidesRoom: Bool
+  package let network: (any EngineNetwork)?
   private let state = Mutex(State())
 
   /// The call that fails throws an error of `kind`.
-  package init(_ inner: any StorageEngine, kind: StoreError.Kind = .io, hidesRoom: Bool = false) {
+  package init(
+    _ inner: any StorageEngine, kind: StoreError.Kind = .io, hidesRoom: Bool = false,
+    network: (any EngineNetwork)? = nil
+  ) {
     self.inner = inner
+    self.network = network
     self.kind = kind
     self.hidesRoom = hidesRoom
   }

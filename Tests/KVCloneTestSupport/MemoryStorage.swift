@@ -41,9 +41,13 @@ package final class MemoryStorage: StorageEngine {
     package var unexpectedCount = 0
   }
 
+  /// The properties of a network, for tests of what differs across one.
+  package let network: (any EngineNetwork)?
   private let state = Mutex(State())
 
-  package init() {}
+  package init(network: (any EngineNetwork)? = nil) {
+    self.network = network
+  }
 
   /// Makes `count` changes of later write transactions succeed, and each one after them fail as on a full disk.
   package func failChanges(after count: Int?) {

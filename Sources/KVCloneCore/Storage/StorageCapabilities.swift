@@ -64,3 +64,7 @@ package protocol EngineFiles: AnyObject, Sendable {
   /// The environment that pages are read from without the engine.
   var environment: LMDBEnvironment { get }
 }
+
+/// The properties of an engine that reads across a network, with one connection for each transaction.
+package protocol EngineNetwork: AnyObject, Sendable {
+}

@@ -37,6 +37,8 @@ package protocol StorageEngine: AnyObject, Sendable {
   var space: (any EngineSpace)? { get }
   /// The local files of the engine, or nil if it has none.
   var files: (any EngineFiles)? { get }
+  /// The properties of an engine that reads across a network, or nil for an engine with local reads.
+  var network: (any EngineNetwork)? { get }
 }
 
 /// Notices commits as long as it exists.
@@ -63,6 +65,8 @@ extension StorageEngine {
   package var space: (any EngineSpace)? { nil }
 
   package var files: (any EngineFiles)? { nil }
+
+  package var network: (any EngineNetwork)? { nil }
 
   /// Returns the local files of the engine.
   ///

@@ -20,6 +20,18 @@ struct ObjectCounts {
     }
   }
 
+  /// The sizes of the tables with only one concrete entity, by its name.
+  static func ofTables(_ session: borrowing Session) throws(StoreError) -> [String: Int] {
+    let schema = session.schema
+    var counts: [String: Int] = [:]
+    for rootCode in schema.rootCodes {
+      for (code, count) in try size(session, rootCode: rootCode) ?? [:] {
+        counts[schema.entity(code: code)?.name ?? ""] = count
+      }
+    }
+    return counts
+  }
+
   /// The size of a table with only one concrete entity; nil for other tables.
   private static func size(_ session: borrowing Session, rootCode: UInt16) throws(StoreError) -> [UInt16: Int]? {
     let schema = session.schema
