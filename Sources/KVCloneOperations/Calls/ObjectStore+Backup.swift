@@ -130,7 +130,7 @@ extension ObjectStore {
   ///   - progress: receives the progress of a full copy.
   ///   - cancellation: cancels the call from another thread.
   /// - Throws: `storeExists`, `busy` (another writer holds the lock), `nestedWrite`, `diskFull`, `corrupted`,
-  ///   `cancelled`, `closed`, `io`. No partial output remains.
+  ///   `cancelled`, `closed`, `io`; `unsupportedByEngine` for a store in a cluster. No partial output remains.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func reflinkCopy(

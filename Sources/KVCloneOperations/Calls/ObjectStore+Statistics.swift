@@ -17,7 +17,8 @@ extension ObjectStore {
   /// therefore call it every few seconds, regardless of the size of the store. One exception: if several entities share
   /// a root entity, it counts their objects by reading record headers, as ``info()`` does, at some millions per second.
   ///
-  /// - Throws: `readersFull`, `closed`, `forked`, `corrupted`, `io`.
+  /// - Throws: `unsupportedByEngine` for a store in a cluster, which has no pages; `readersFull`, `closed`, `forked`,
+  ///   `corrupted`, `io`.
   public func statistics() throws(StoreError) -> StoreStatistics {
     try StoreStatistics(of: self)
   }
@@ -32,7 +33,7 @@ extension ObjectStore {
   ///   - progress: receives progress on the thread that runs the call.
   ///   - cancellation: cancels the call from another thread.
   /// - Throws: `corrupted` if a page is corrupted (``check(_:)`` reports the extent), `cancelled`, `readersFull`,
-  ///   `closed`, `forked`, `io`.
+  ///   `closed`, `forked`, `io`; `unsupportedByEngine` for a store in a cluster.
   @available(*, noasync, message: "use the asynchronous form")
   public func deepStatistics(
     progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation? = nil
@@ -53,7 +54,8 @@ extension ObjectStore {
 
   /// Returns the open readers of the store in all processes, ordered from the oldest state to the latest.
   ///
-  /// The read of this call itself is not included. Each reader may have ended when the call returns.
+  /// The read of this call itself is not included. Each reader may have ended when the call returns. For a store in a
+  /// cluster, the list contains only the pinned snapshots of this store object.
   ///
   /// - Throws: `closed`, `forked`, `corrupted`, `io`.
   public func activeReaders() throws(StoreError) -> [ActiveReader] {
@@ -73,7 +75,7 @@ extension ObjectStore {
 
   /// The current holder of the write lock, in this or another process; nil if the lock is free.
   ///
-  /// Reading the property does not block and begins no transaction. The holder may have changed when it returns. The
-  /// message of a `busy` error contains the same information.
+  /// Reading the property does not block and begins no transaction; for a store in a cluster, it waits for the server.
+  /// The holder may have changed when it returns. The message of a `busy` error contains the same information.
   public var writeLockHolder: WriteLockHolder? { engine.writer() }
 }

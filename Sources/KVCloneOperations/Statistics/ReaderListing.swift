@@ -82,13 +82,24 @@ package struct ReaderListing: Sendable {
   private static func pinnedReaders(_ store: ObjectStore) throws(StoreError) -> [ActiveReader] {
     let readers = PinnedSnapshots.of(store).alive
     if readers.isEmpty { return [] }
-    let last = try store.readSession().counter(MetadataKey.commitCounter)
+    let last = try lastCommit(of: store) ?? readers.reduce(0) { max($0, $1.commit) }
     let process = ProcessNames.ownID
     return readers.map { reader in
       ActiveReader(
         processID: process, thread: nil, owner: owner(reader.owner, ProcessNames.name(process)),
         isThisProcess: true, kind: .pinned, age: reader.age, lag: last > reader.commit ? last - reader.commit : 0,
         retainedBytes: nil, isStale: false)
+    }
+  }
+
+  /// Returns the last commit, or nil if pinned snapshots and transactions use all connections: then the list is needed
+  /// most.
+  private static func lastCommit(of store: ObjectStore) throws(StoreError) -> UInt64? {
+    do throws(StoreError) {
+      return try store.readSession().counter(MetadataKey.commitCounter)
+    } catch {
+      if error.kind == .busy { return nil }
+      throw error
     }
   }
 
