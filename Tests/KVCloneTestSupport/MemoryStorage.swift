@@ -11,7 +11,7 @@ package final class MemoryStorage: StorageEngine {
   package typealias Table = [MemoryEntry]
 
   /// The committed state, which a test can restore.
-  package struct Snapshot: Sendable {
+  package struct Snapshot: Sendable, Equatable {
     fileprivate var tables: [Table]
     fileprivate var codes: [TableCode]
   }

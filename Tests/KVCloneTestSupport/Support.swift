@@ -25,7 +25,7 @@ package final class TestStore {
     #if Postgres
       server = PostgresServer.isDefaultEngine ? try PostgresServer(caches: true, isEmpty: true) : nil
       if let server {
-        store = try server.cluster.createStore(server.name, model: model, options: options)
+        store = try server.cluster.createStore(server.name, model: model, options: options.withoutFileOptions)
         return
       }
     #endif
@@ -56,13 +56,25 @@ package final class TestStore {
     store.close()
     #if Postgres
       if let server {
-        store = try server.cluster.openStore(server.name, model: model, options: options)
+        store = try server.cluster.openStore(server.name, model: model, options: options.withoutFileOptions)
         return
       }
     #endif
     store = try ObjectStore.open(at: path, model: model, options: options)
   }
 }
+
+#if Postgres
+  extension StoreOptions {
+    /// The options without those that a store in a cluster refuses.
+    fileprivate var withoutFileOptions: StoreOptions {
+      var options = self
+      options.maximumFileBytes = nil
+      options.verifiesPagesAtOpen = false
+      return options
+    }
+  }
+#endif
 
 /// Creates a directory that only this user can access; the caller removes it.
 package func temporaryDirectory() throws -> String {

@@ -91,6 +91,7 @@ package enum StoreOpening {
   package static func assemble(
     _ engine: any StorageEngine, path: String, model: ManagedObjectModel?, options: StoreOptions
   ) throws(StoreError) -> ObjectStore {
+    try requireHonored(options, by: engine)
     guard let metadata = try engine.openTables([.metadata], create: false).first else {
       throw StoreError(.invalidStore, "\(path) is not a KVClone store; check the path")
     }
@@ -128,6 +129,27 @@ package enum StoreOpening {
       try StoreHistory(store).turn(on: tracksHistory)
     }
     return store
+  }
+
+  /// Refuses options that promise something about a data file, for an engine without one. Options that only tune a data
+  /// file have no effect there.
+  ///
+  /// - Parameter engine: nil before the store of an engine without a data file is created.
+  /// - Throws: `unsupportedByEngine`.
+  package static func requireHonored(_ options: StoreOptions, by engine: (any StorageEngine)?) throws(StoreError) {
+    if engine?.space != nil { return }
+    if options.maximumFileBytes != nil {
+      throw StoreError(
+        .unsupportedByEngine,
+        "StoreOptions.maximumFileBytes limits a data file, and this storage engine has none; leave it nil, and limit the "
+          + "number of objects by maximumObjectCount, or the size by the database server")
+    }
+    if options.verifiesPagesAtOpen {
+      throw StoreError(
+        .unsupportedByEngine,
+        "StoreOptions.verifiesPagesAtOpen verifies a data file, and this storage engine has none; leave it false, and "
+          + "check the open store (ObjectStore.check), or the pages by tools of the database server")
+    }
   }
 
   /// Returns the error for a store with another model version, with the differences.
@@ -188,6 +210,7 @@ package enum StoreOpening {
     _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
     _ options: StoreOptions, _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?
   ) throws(StoreError) -> MigrationPlan {
+    try requireHonored(options, by: engine)
     let dryRun = MigrationDryRun()
     let report = try StoreMigrator.migrate(
       engine, path: path, to: model, migration, options, progress, cancellation, dryRun: dryRun)
@@ -199,7 +222,8 @@ package enum StoreOpening {
     _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
     _ options: StoreOptions, _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?
   ) throws(StoreError) -> MigrationReport {
-    try StoreMigrator.migrate(engine, path: path, to: model, migration, options, progress, cancellation)
+    try requireHonored(options, by: engine)
+    return try StoreMigrator.migrate(engine, path: path, to: model, migration, options, progress, cancellation)
   }
 
   /// Migrates a store that is not open, regardless of its model.

@@ -38,8 +38,8 @@ public struct BackupOptions: Sendable, Hashable {
 public struct BackupResult: Sendable, Hashable {
   /// The size of the new data file in bytes.
   public let byteCount: UInt64
-  /// The number of pages of the new data file, each of 4,096 bytes. All are in use, except after a restore of
-  /// incremental backups.
+  /// The number of pages of the new data file, each of 4,096 bytes. All are in use, except for a few after a backup of a
+  /// store in a cluster, and after a restore of incremental backups.
   public let pageCount: Int
   /// The number of the commit that the file contains.
   public let commit: UInt64

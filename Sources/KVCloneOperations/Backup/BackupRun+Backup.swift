@@ -14,11 +14,15 @@ extension BackupRun {
       }
       return try makeIncrement(of: store, to: path, since, options)
     }
-    let environment = try store.engine.requireFiles(for: "a backup").environment
+    let environment = store.engine.files?.environment
     // A backup is written once; a finished migration is a store for further use.
-    let copyOnWrite = options.finishesMigration ? environment.copyOnWrite : .asAbove
+    let copyOnWrite = options.finishesMigration ? environment?.copyOnWrite ?? .offUnlessMirrored : .asAbove
     var copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: copyOnWrite) }
-    try copyState(of: environment, to: copy, store.path)
+    if let environment {
+      try copyState(of: environment, to: copy, store.path)
+    } else {
+      try copyEntries(of: store, to: copy)
+    }
     var (renewedCount, keptCount): (UInt64, UInt64) = (0, 0)
     if options.finishesMigration {
       (renewedCount, keptCount) = try renewRecords(of: copy, store.path)

@@ -18,7 +18,6 @@ extension BackupRun {
   func makeIncrement(
     of store: ObjectStore, to path: String, _ since: String, _ options: BackupOptions
   ) throws(StoreError) -> BackupResult {
-    guard store.engine is LMDBEngine else { throw StoreError(.io, "the store has no data file to copy") }
     let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
     let increment: (commit: UInt64, entryCount: UInt64)
     do {
@@ -86,7 +85,7 @@ extension BackupRun {
 
   /// Begins a session for a long read, with the model of its state: another process may have given the store other
   /// indexes.
-  private func pinnedSession(of store: ObjectStore, owner: String) throws(StoreError) -> Session {
+  func pinnedSession(of store: ObjectStore, owner: String) throws(StoreError) -> Session {
     let storage = StorageTransaction(try store.engine.beginPinnedRead(owner: owner))
     let catalog = try StoreCatalog(storage, store.schema.tables.metadata)
     let schema = try Schema(catalog, tables: store.schema.tables, transformers: store.schema.transformers)

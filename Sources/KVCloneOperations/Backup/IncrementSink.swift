@@ -75,7 +75,7 @@ final class IncrementSink {
     }
   }
 
-  private func advance(_ byteCount: Int) throws(StoreError) {
+  fileprivate func advance(_ byteCount: Int) throws(StoreError) {
     entryCount &+= 1
     unreported += byteCount
     if unreported < Self.reportStep, entryCount % 256 != 0 { return }
@@ -95,6 +95,16 @@ extension IncrementSink {
       let key = unsafePointers(copy key)
       guard key.starts(with: wanted) else { return false }
       try put(table.code, key, unsafePointers(copy value))
+      return true
+    }
+  }
+
+  /// Copies all entries of a table to an empty one, in full pages.
+  func append(_ table: StorageTable, of session: borrowing Session) throws(StoreError) {
+    let target = try self.table(table.code)
+    try session.forEachEntry(table) { (key, value) throws(StoreError) in
+      try backend.append(target, unsafePointers(copy key), unsafePointers(copy value))
+      try advance(key.byteCount + value.byteCount)
       return true
     }
   }

@@ -9,7 +9,8 @@ extension ObjectStore {
   /// verification and fsync, so the path holds a complete backup or nothing. The backup is the same store with the same
   /// UUID; see <doc:Backups>.
   ///
-  /// Memory use is constant. Pages that writers free are not reused while pages are copied.
+  /// Memory use is constant. Pages that writers free are not reused while pages are copied. A store in a cluster is
+  /// copied entry by entry, in one read transaction of the server.
   ///
   /// With ``BackupOptions/since``, the result is an incremental backup, which cannot be opened as a store.
   /// ``restore(from:to:progress:cancellation:)-(String,_,_,Cancellation?)`` applies it to a backup that contains the

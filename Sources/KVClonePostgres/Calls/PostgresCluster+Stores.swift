@@ -9,17 +9,18 @@
     /// - Parameters:
     ///   - name: the name of the store in the cluster: 1 to 255 bytes of UTF-8 without zero bytes.
     ///   - model: the model of the store.
-    ///   - options: the options to open the store with. Those about the data file have no effect.
+    ///   - options: the options to open the store with. See ``StoreOptions`` for those about the data file.
     /// - Returns: the open store. Its `path` is the name.
     /// - Throws: `storeExists`; `invalidModel` with the rules that the model breaks; `invalidDestination` if the name
     ///   is invalid; `storeNotFound` if the database or the schema does not exist; `busy` if no connection is
     ///   available; `readOnly` on a standby; `invalidStore` if ``PostgresOptions/durability`` is not satisfied;
-    ///   `diskFull`; `closed`; `io`, after which the store may exist if no server answered within
-    ///   ``PostgresOptions/resolveTimeout``.
+    ///   `unsupportedByEngine` for an option that needs a data file; `diskFull`; `closed`; `io`, after which the store
+    ///   may exist if no server answered within ``PostgresOptions/resolveTimeout``.
     public func createStore(
       _ name: String, model: ManagedObjectModel, options: StoreOptions = StoreOptions()
     ) throws(StoreError) -> ObjectStore {
       try Self.requireValid(name: name)
+      try StoreOpening.requireHonored(options, by: nil)
       let new = try StoreOpening.newStore(model, options)
       try PostgresEngine.create(self, name: name, tables: new.tables, .metadata, new.entries)
       return try openStore(name, options: options)
@@ -32,7 +33,7 @@
     /// - Parameters:
     ///   - name: the name of the store in the cluster.
     ///   - model: the expected model, as for `open(at:model:options:)`; nil for the model that the store contains.
-    ///   - options: the options to open the store with. Those about the data file have no effect.
+    ///   - options: the options to open the store with. See ``StoreOptions`` for those about the data file.
     /// - Returns: the open store. Its `path` is the name.
     /// - Throws: `storeNotFound`, also if the database or the schema does not exist; `incompatibleModel`;
     ///   `newerFormat`, `olderFormat`; `invalidStore`, also if ``PostgresOptions/durability`` is not satisfied;

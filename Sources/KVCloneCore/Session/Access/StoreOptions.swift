@@ -7,6 +7,9 @@ public import Logging
 
 /// Options for opening a store. They apply to this process and are not stored in the file, except for
 /// ``tracksHistory``.
+///
+/// A store in a cluster has no data file. Options that only tune the file have no effect on it. Those that promise
+/// something about the file, ``maximumFileBytes`` and ``verifiesPagesAtOpen``, are refused with `unsupportedByEngine`.
 public struct StoreOptions: Sendable {
   /// The maximum wait for another writer, in this process or another, before a write throws `busy`; and for another
   /// process that opens or recovers the store, before opening throws `busy`. The default is 5 seconds.
@@ -16,20 +19,20 @@ public struct StoreOptions: Sendable {
   /// The logger for warnings; nil for none. Log messages never contain keys or values.
   public var logger: Logger?
   /// The size of the dirty pages that a write transaction keeps in memory before LMDB spills them to the file, in
-  /// bytes. The default is 16 MiB.
+  /// bytes. The default is 16 MiB. It has no effect on a store in a cluster.
   public var spillBudget = 16 << 20
   /// The way in which commits of this process become durable. The default is ``JournalMode/copyOnWrite``.
   ///
   /// With ``JournalMode/writeAheadLog``, small commits take about a third of the time; see <doc:WriteAheadLog>. Each
-  /// process chooses for its own commits.
+  /// process chooses for its own commits. It has no effect on a store in a cluster: the server makes commits durable.
   public var journalMode = JournalMode.copyOnWrite
   /// The size of the write-ahead log at which a checkpoint starts, in bytes. The minimum is about one million; the
-  /// default is 64 MiB.
+  /// default is 64 MiB. It has no effect on a store in a cluster.
   public var walSizeLimit = 64 << 20
   /// The number of asynchronous writes that share one durable commit. Their callers do not wait longer for it.
   public var groupCommit = GroupCommitOptions()
   /// The number of reader slots: the maximum number of open read transactions in all processes together. The default is
-  /// 126.
+  /// 126. It has no effect on a store in a cluster, where connections limit open transactions.
   public var maximumReaders = 126
   /// The maximum number of open ``PinnedSnapshot``s of this store in this process. One more throws `tooManySnapshots`.
   ///
@@ -50,7 +53,7 @@ public struct StoreOptions: Sendable {
   ///
   /// A commit that grows the file beyond the limit throws `limitExceeded`, unless it leaves fewer pages in use, or
   /// fewer objects on no more pages. Free pages within the file are used first. The limit applies to writes of this
-  /// process and is not stored in the file; see <doc:Operating>.
+  /// process and is not stored in the file; see <doc:Operating>. A store in a cluster refuses it.
   public var maximumFileBytes: UInt64?
   /// Whether opening the store leaves stale reader slots in place, for tools that show them. The default is false.
   package var keepsStaleReaders = false
@@ -59,7 +62,7 @@ public struct StoreOptions: Sendable {
   /// Use it for files that were restored or come from an untrusted source: a file with a corrupted page is refused with
   /// `corrupted`. Only the first page of a blob is verified, because LMDB interprets none of the others. To verify
   /// those, use ``ObjectStore/check(_:)`` with ``CheckOptions/readData``. With false, only a file that is shorter than
-  /// its meta page states is verified.
+  /// its meta page states is verified. A store in a cluster refuses true.
   public var verifiesPagesAtOpen = false
   /// Options that features add, by their types.
   package var features: [ObjectIdentifier: any Sendable] = [:]
@@ -69,7 +72,7 @@ public struct StoreOptions: Sendable {
   /// With false, the store turns copy-on-write off for its files, as `chattr +C` does. The store never overwrites a
   /// page that is still needed and has its own checksums. With btrfs copy-on-write, its file would get one extent per
   /// page, which makes reflinks slow. If btrfs stores its data twice (RAID 1, DUP), copy-on-write always stays on. See
-  /// <doc:Operating>.
+  /// <doc:Operating>. It has no effect on a store in a cluster.
   public var usesBtrfsCopyOnWrite = false
   /// The value transformers for transformable attributes.
   public var transformers = ValueTransformerRegistry()
