@@ -46,13 +46,13 @@
     /// and continues.
     public func run() async throws {
       // The first record is the starting point of the counters, so it precedes the first write.
-      record()
+      await record()
       phase.withLock { $0 = .running }
       await cancelWhenGracefulShutdown {
         while !Task.isCancelled {
           // Ending early with the service is not an error.
           try? await Task.sleep(for: self.configuration.metricsInterval)
-          self.record()
+          await self.record()
         }
       }
       await stop()
@@ -93,9 +93,9 @@
 
     /// Returns the store's current health, for the handlers of `/livez` and `/readyz`.
     ///
-    /// The call begins a read transaction. For a store in a directory, it takes no locks and never waits. For a store in
-    /// a cluster, it waits for the server on the calling thread. A store in a cluster stays live, and is not ready, while
-    /// the server cannot be reached or all connections are in use, because a restart of the process does not help then.
+    /// The call begins a read transaction. For a store in a directory, it takes no locks and never waits. For a store
+    /// in a cluster, it waits for the server on the calling thread. While the server cannot be reached or all
+    /// connections are in use, the store is live and not ready, because a restart of the process does not help then.
     public func health() -> StoreHealth {
       var health = StoreHealth(isLive: true, isReady: true, problems: [])
       if let (error, mayRestartHelp) = StoreActivity.failure(toRead: store) {
@@ -120,9 +120,15 @@
       return health
     }
 
-    private func record() {
-      do {
-        metrics.record(try StoreActivity(of: store))
+    private func record() async {
+      do throws(StoreError) {
+        if let network = store.engine.network {
+          let store = store
+          metrics.record(
+            try await network.readThreads.run { () throws(StoreError) in try StoreActivity(of: store) })
+        } else {
+          metrics.record(try StoreActivity(of: store))
+        }
       } catch {
         logger.warning("recording the store's metrics failed: \(error.message)")
       }
@@ -133,7 +139,7 @@
       logger.info("waiting for pending asynchronous writes")
       // Asynchronous writes are in order: when this one runs, those before it have ended.
       try? await store.onWriterQueue {}
-      record()
+      await record()
       store.close()
       phase.withLock { $0 = .stopped }
       logger.info("closed the store")

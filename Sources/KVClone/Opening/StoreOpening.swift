@@ -122,9 +122,9 @@ package enum StoreOpening {
     let schema = try Schema(catalog, tables: tables, transformers: options.transformers)
     // Earlier errors contain the given path; the store's own path survives a change of the working directory.
     let store = ObjectStore(
-      path: engine.files?.directory ?? path, uuid: format.storeUUID, options: options,
-      engine: engine, schema: schema,
-      formatVersion: format.version, resources: [PinnedSnapshots(limit: options.pinnedSnapshotLimit)])
+      path: engine.files?.directory ?? path, uuid: format.storeUUID, options: options, engine: engine, schema: schema,
+      formatVersion: format.version,
+      resources: [PinnedSnapshots(limit: options.pinnedSnapshotLimits(of: engine).limit)])
     if let tracksHistory = options.tracksHistory, !options.isReadOnly {
       try StoreHistory(store).turn(on: tracksHistory)
     }
@@ -141,8 +141,8 @@ package enum StoreOpening {
     if options.maximumFileBytes != nil {
       throw StoreError(
         .unsupportedByEngine,
-        "StoreOptions.maximumFileBytes limits a data file, and this storage engine has none; leave it nil, and limit the "
-          + "number of objects by maximumObjectCount, or the size by the database server")
+        "StoreOptions.maximumFileBytes limits a data file, and this storage engine has none; leave it nil, and limit "
+          + "the number of objects by maximumObjectCount, or the size by the database server")
     }
     if options.verifiesPagesAtOpen {
       throw StoreError(

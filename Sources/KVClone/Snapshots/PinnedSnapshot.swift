@@ -12,7 +12,8 @@ import KVCloneRecords
 /// ```
 ///
 /// A pinned snapshot is an open read transaction. It needs no copy and no write. Pages that it shows cannot be reused
-/// while it is open, so the file grows with later writes until it is closed. Three limits apply:
+/// while it is open, so the file grows with later writes until it is closed. In a cluster, it occupies a connection.
+/// Three limits apply:
 ///
 /// - Its maximum age (``StoreOptions/pinnedSnapshotMaximumAge``). After that, it is closed, and reads throw
 ///   `snapshotExpired`.
@@ -24,10 +25,13 @@ public final class PinnedSnapshot: Sendable {
   private let reader: PinnedReader
   private let number: UInt64
   private let siblings: PinnedSnapshots
+  /// The threads for asynchronous reads; nil for an engine with local reads.
+  private let threads: ReadThreads?
 
   /// Pins the latest committed state of a store.
   init(_ store: ObjectStore, owner: String, maximumAge: Duration?) throws(StoreError) {
-    let age = [maximumAge, store.options.pinnedSnapshotMaximumAge].compactMap { $0 }.min()
+    let limit = store.options.pinnedSnapshotLimits(of: store.engine).maximumAge
+    let age = [maximumAge, limit].compactMap { $0 }.min()
     let siblings = PinnedSnapshots.of(store)
     (number, reader) = try siblings.add { () throws(StoreError) in
       let began = monotonicNanoseconds()
@@ -39,6 +43,7 @@ public final class PinnedSnapshot: Sendable {
         deadline: age.map { began &+ $0.clampedNanoseconds })
     }
     self.siblings = siblings
+    threads = store.engine.network?.readThreads
   }
 
   deinit { close() }
@@ -74,9 +79,11 @@ public final class PinnedSnapshot: Sendable {
     try runRead(body)
   }
 
-  /// Runs `body` in the snapshot from asynchronous code, on the executor of the caller.
+  /// Runs `body` in the snapshot from asynchronous code, on the executor of the caller, or, for a store in a cluster,
+  /// on a thread for reads.
   public func read<R: Sendable>(_ body: @Sendable (borrowing ReadTransaction) throws -> R) async throws -> R {
-    try runRead(body)
+    guard let threads else { return try runRead(body) }
+    return try await threads.run { try runRead(body) }
   }
 
   private func runRead<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {

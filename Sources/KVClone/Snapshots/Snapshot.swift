@@ -30,9 +30,11 @@ public final class Snapshot: Sendable {
   @available(*, noasync, message: "use the asynchronous form")
   public func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R { try run(body) }
 
-  /// Runs `body` in a read transaction of the snapshot, on the executor of the caller. Reads never wait for writers.
+  /// Runs `body` in a read transaction of the snapshot, on the executor of the caller, or, for a store in a cluster,
+  /// on a thread for reads. Reads never wait for writers.
   public func read<R: Sendable>(_ body: @Sendable (borrowing ReadTransaction) throws -> R) async throws -> R {
-    try run(body)
+    guard let network = store.engine.network else { return try run(body) }
+    return try await network.readThreads.run { try run(body) }
   }
 
   /// Begins a transaction that sees the snapshot; see ``StoreSnapshots/session(of:byPresentModel:)``.

@@ -50,7 +50,12 @@ public struct StoreChanges: AsyncSequence, Sendable {
         }
         let generation = store.commitSignal.generation
         do throws(StoreError) {
-          try read()
+          if let threads = store.engine.network?.readThreads {
+            let (store, start) = (store, place)
+            (place, waiting) = try await threads.run { () throws(StoreError) in try Self.read(store, start) }
+          } else {
+            (place, waiting) = try Self.read(store, place)
+          }
         } catch {
           if error.kind == .closed { return nil }
           throw error
@@ -63,12 +68,16 @@ public struct StoreChanges: AsyncSequence, Sendable {
     /// Waits for the next transaction. Returns nil when the task is cancelled or the store is closed.
     public mutating func next() async throws(StoreError) -> HistoryTransaction? { try await next(isolation: nil) }
 
-    private mutating func read() throws(StoreError) {
+    /// Returns the next transactions, the first one last, and the place behind earlier ones.
+    private static func read(
+      _ store: ObjectStore, _ place: Result<HistoryToken, StoreError>
+    ) throws(StoreError) -> (place: Result<HistoryToken, StoreError>, waiting: [HistoryTransaction]) {
       let session = try store.readSession()
       let first = try HistoryReader.firstCommit(after: try place.get(), in: session)
-      waiting = try HistoryReader.transactions(after: first, limit: Self.batch, in: session).reversed()
+      let waiting = try HistoryReader.transactions(after: first, limit: batch, in: session)
       // Commits that changed no objects have no history, and a purge may pass them.
-      if waiting.isEmpty { place = .success(try HistoryReader.currentToken(in: session)) }
+      if waiting.isEmpty { return (.success(try HistoryReader.currentToken(in: session)), []) }
+      return (place, waiting.reversed())
     }
   }
 }

@@ -67,4 +67,11 @@ package protocol EngineFiles: AnyObject, Sendable {
 
 /// The properties of an engine that reads across a network, with one connection for each transaction.
 package protocol EngineNetwork: AnyObject, Sendable {
+  /// Whether another engine has the same store open. Both have the same UUID, which copies of a store share, too.
+  func isSameStore(as other: any EngineNetwork) -> Bool
+  /// The maximum number and age of pinned snapshots of a store, unless its options state others. Each occupies a
+  /// connection, and keeps the server from removing old versions of rows.
+  var pinnedSnapshotDefaults: (limit: Int, maximumAge: Duration) { get }
+  /// The threads on which asynchronous reads wait, shared by the stores that share connections.
+  var readThreads: ReadThreads { get }
 }

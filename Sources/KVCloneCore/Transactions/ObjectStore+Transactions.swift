@@ -22,12 +22,14 @@ extension ObjectStore {
 
   /// Runs `body` in a read transaction, from asynchronous code.
   ///
-  /// `body` runs on the caller's executor, because a read never waits for other transactions.
+  /// `body` runs on the caller's executor, because a read never waits for other transactions; for a store in a cluster,
+  /// on a thread for reads, because it waits for the network.
   ///
   /// - Returns: the result of `body`.
   /// - Throws: the same errors as the synchronous form.
   public func read<R: Sendable>(_ body: @Sendable (borrowing ReadTransaction) throws -> R) async throws -> R {
-    try runRead(body)
+    guard let network = engine.network else { return try runRead(body) }
+    return try await network.readThreads.run { try runRead(body) }
   }
 
   /// Runs `body` in a write transaction on the calling thread. Returning commits durably before `write` returns;

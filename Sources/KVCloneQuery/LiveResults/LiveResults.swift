@@ -29,7 +29,10 @@ public struct LiveResults: AsyncSequence, Sendable {
     private let store: ObjectStore
     private let request: FetchRequest
     private let listener: CommitListener
-    private var known: (ids: [ObjectID], token: HistoryToken)?
+    private var known: Known?
+
+    /// The last results, and the state that they belong to.
+    private typealias Known = (ids: [ObjectID], token: HistoryToken)
 
     fileprivate init(_ store: ObjectStore, _ request: FetchRequest) {
       self.store = store
@@ -47,7 +50,14 @@ public struct LiveResults: AsyncSequence, Sendable {
       while !Task.isCancelled, !store.commitSignal.isClosed {
         let generation = store.commitSignal.generation
         do throws(StoreError) {
-          if let change = try look() { return change }
+          let change: FetchedResultsChange?
+          if let threads = store.engine.network?.readThreads {
+            let (store, request, last) = (store, request, known)
+            (change, known) = try await threads.run { () throws(StoreError) in try Self.look(store, request, last) }
+          } else {
+            (change, known) = try Self.look(store, request, known)
+          }
+          if let change { return change }
         } catch {
           if error.kind == .closed { return nil }
           throw error
@@ -60,16 +70,17 @@ public struct LiveResults: AsyncSequence, Sendable {
     /// Returns the results at first, then waits for the next difference.
     public mutating func next() async throws(StoreError) -> FetchedResultsChange? { try await next(isolation: nil) }
 
-    /// Returns the changes since the last call; nil if there are none.
-    private mutating func look() throws(StoreError) -> FetchedResultsChange? {
+    /// Returns the changes since the last results, nil if there are none, and the present results.
+    private static func look(
+      _ store: ObjectStore, _ request: FetchRequest, _ known: Known?
+    ) throws(StoreError) -> (change: FetchedResultsChange?, known: Known) {
       let session = try store.readSession()
       let token = try HistoryReader.currentToken(in: session)
       guard let known else {
         let (ids, _) = try RequestTouch.results(of: request, changedAfter: token.commit, in: session)
-        self.known = (ids, token)
-        return FetchedResultsChange(from: [], to: ids, token: token, isInitial: true) { _ in false }
+        return (FetchedResultsChange(from: [], to: ids, token: token, isInitial: true) { _ in false }, (ids, token))
       }
-      if known.token == token { return nil }
+      if known.token == token { return (nil, known) }
       let touch = try RequestTouch.touch(on: request, known.ids, after: known.token, in: session)
       var change: FetchedResultsChange?
       switch touch {
@@ -80,8 +91,7 @@ public struct LiveResults: AsyncSequence, Sendable {
         let (ids, updated) = try RequestTouch.results(of: request, changedAfter: known.token.commit, in: session)
         change = FetchedResultsChange(from: known.ids, to: ids, token: token) { updated.contains($0) }
       }
-      self.known = (change?.ids ?? known.ids, token)
-      return change.flatMap { $0.isEmpty ? nil : $0 }
+      return (change.flatMap { $0.isEmpty ? nil : $0 }, (change?.ids ?? known.ids, token))
     }
   }
 }

@@ -22,11 +22,20 @@ enum CloneOrigin: Sendable {
     case .transaction: break
     case .snapshot(let snapshot): if snapshot.store !== destination { throw Self.foreign(snapshot) }
     case .store(let store):
-      guard store === destination || store.path == destination.path else { return }
+      guard Self.areSame(store, destination) else { return }
       throw CloneError(
         .invalidConfiguration,
         "the source store and the destination are the same; use clone(_:options:) within one store (R35)")
     }
+  }
+
+  /// Whether two open stores are one. The UUID alone does not decide, because copies of a store share it.
+  private static func areSame(_ store: ObjectStore, _ other: ObjectStore) -> Bool {
+    if store.engine === other.engine { return true }
+    if store.uuid != other.uuid { return false }
+    if let files = store.engine.files, let others = other.engine.files { return files.identity == others.identity }
+    if let network = store.engine.network, let other = other.engine.network { return network.isSameStore(as: other) }
+    return false
   }
 
   /// Checks that a transaction belongs to the store of the cloned snapshot.

@@ -37,12 +37,31 @@ public struct StoreOptions: Sendable {
   /// The maximum number of open ``PinnedSnapshot``s of this store in this process. One more throws `tooManySnapshots`.
   ///
   /// The default is 64, about half of ``maximumReaders``. A leak of snapshots therefore leaves slots for other readers.
-  public var pinnedSnapshotLimit = 64
+  /// If the option is not set, the default of a store in a cluster is half of its connections.
+  public var pinnedSnapshotLimit: Int {
+    get { ownPinnedSnapshotLimit ?? 64 }
+    set { ownPinnedSnapshotLimit = newValue }
+  }
   /// The maximum age of a ``PinnedSnapshot``; nil for no limit. The default is 1 hour.
   ///
   /// An hour is more than exports and reports of large stores take. It also prevents a forgotten snapshot from growing
-  /// the file overnight.
-  public var pinnedSnapshotMaximumAge: Duration? = .seconds(3600)
+  /// the file overnight. If the option is not set, the default of a store in a cluster is 5 minutes, because the server
+  /// cannot remove old row versions of any store while a snapshot is open.
+  public var pinnedSnapshotMaximumAge: Duration? {
+    get { ownPinnedSnapshotMaximumAge ?? .seconds(3600) }
+    set { ownPinnedSnapshotMaximumAge = .some(newValue) }
+  }
+  private var ownPinnedSnapshotLimit: Int?
+  private var ownPinnedSnapshotMaximumAge: Duration??
+
+  /// The limits of pinned snapshots for a store in an engine.
+  package func pinnedSnapshotLimits(of engine: any StorageEngine) -> (limit: Int, maximumAge: Duration?) {
+    let defaults = engine.network?.pinnedSnapshotDefaults
+    return (
+      ownPinnedSnapshotLimit ?? defaults?.limit ?? pinnedSnapshotLimit,
+      ownPinnedSnapshotMaximumAge ?? defaults?.maximumAge ?? pinnedSnapshotMaximumAge
+    )
+  }
   /// The maximum number of objects in the store; nil, the default, for no limit.
   ///
   /// An insert beyond the limit throws `limitExceeded`, and its transaction rolls back. Deletes and changes still
