@@ -22,7 +22,9 @@ struct ObjectRollback: ~Copyable, SessionOwner {
     guard let recorder = session.storage.recorder else { return tally }
     let past = past(snapshot, recorder)
     let all = ObjectSet(sets.past)
+    var windows = ReadWindows(session.storage)
     for id in sets.past {
+      windows.next()
       if try !session.exists(id) {
         tally.recreatedCount += 1
       } else if try isChanged(id, since: past, all) {
@@ -39,13 +41,22 @@ struct ObjectRollback: ~Copyable, SessionOwner {
     let past = past(snapshot, recorder)
     // First all objects, then the links between them.
     var recreated = ObjectSet()
-    for id in sets.past where try !session.exists(id) {
+    var windows = ReadWindows(session.storage)
+    for id in sets.past {
+      windows.next()
+      if try session.exists(id) { continue }
       try recreate(id, past)
       _ = recreated.insert(id)
     }
     session.state.history?.noteRecreated(recreated)
-    for id in sets.past where !recreated.contains(id) { try restoreAttributes(of: id, past) }
-    for id in sets.past { try restoreLinks(of: id, past) }
+    for id in sets.past where !recreated.contains(id) {
+      windows.next()
+      try restoreAttributes(of: id, past)
+    }
+    for id in sets.past {
+      windows.next()
+      try restoreLinks(of: id, past)
+    }
     try recorder.flush()
     return recorder.savedByteCount
   }

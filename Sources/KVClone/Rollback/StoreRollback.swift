@@ -44,11 +44,13 @@ struct StoreRollback: ~Copyable, SessionOwner {
     // A view of the same transaction: its content stays the same, because writes save preimages first.
     let then = StorageTransaction(
       SnapshotBackend(recorder.inner, preimages: session.schema.tables.preimages, horizon, isWritten: true))
+    var windows = ReadWindows(session.storage)
     var next: SavedKeysKey? = SavedKeysKey(epoch: snapshot.epoch, commit: 0, part: 0)
     while let start = next, let list = try PreimageKeyList(session, from: start, before: .max) {
       for (table, key) in list.keys {
         // Later lists are those of this transaction.
         if list.place.epoch < automatic.epoch { run.changes.note(table, key) }
+        windows.next()
         try restore(table, key, then, &run)
       }
       next = list.place.following
@@ -81,9 +83,12 @@ struct StoreRollback: ~Copyable, SessionOwner {
     let then = context.session(SnapshotBackend(recorder.inner, preimages: preimages, changes.horizon), past)
     let now = context.session(SnapshotBackend(recorder.inner, preimages: preimages, before), session.schema)
     var tally = RollbackTally()
+    // Both read in the transaction of the rollback.
+    var windows = ReadWindows(now.storage)
     for rootCode in session.schema.rootCodes {
       var next = changes.objects.set(rootCode: rootCode)?.next(from: 0)
       while let serial = next {
+        windows.next()
         let id = ObjectID(rootCode: rootCode, serial: serial)
         if let difference = try SnapshotComparison.difference(id, then, now, changes) { tally.note(difference) }
         next = changes.objects.set(rootCode: rootCode)?.next(from: serial + 1)
@@ -105,9 +110,11 @@ struct StoreRollback: ~Copyable, SessionOwner {
 
   /// Records the restored lists of objects that existed all the time in the history.
   private mutating func noteRestoredLists(_ run: inout RollbackRun) throws(StoreError) {
+    var windows = ReadWindows(session.storage)
     for (code, owners) in run.lists.sorted(by: { $0.key < $1.key }) {
       var next = owners.first(from: ObjectID(rawValue: 0))
       while let owner = next {
+        windows.next()
         let isThere = try session.exists(owner)
         if isThere, !run.recreated.contains(owner) {
           _ = run.updated.insert(owner)

@@ -42,7 +42,9 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
     while let start = next, let list = try PreimageKeyList(session, from: start, before: epochs.upperBound) {
       var kept = PreimageKeys()
       var keptCount = 0
+      var windows = ReadWindows(session.storage)
       for (table, key) in list.keys {
+        windows.next()
         if let older, try isNeeded(table, key, epoch: list.place.epoch, since: older) {
           keptCount += 1
           let byteCount = try retainedByteCount(table, key, epoch: list.place.epoch)
@@ -127,6 +129,7 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
     let older = all.last { $0.epoch < snapshot.epoch }.map { SnapshotHorizon($0, session.schema.orderedLists) }
     let end = all.first { $0.epoch > snapshot.epoch }?.epoch ?? .max
     var sum: UInt64 = 0
+    var windows = ReadWindows(session.storage)
     var next: SavedKeysKey? = SavedKeysKey(epoch: snapshot.epoch, commit: 0, part: 0)
     while let start = next, let list = try PreimageKeyList(session, from: start, before: end) {
       next = list.place.following
@@ -134,7 +137,9 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
         sum = sum.addingReportingOverflow(list.byteCount).partialValue
         continue
       }
-      for (table, key) in list.keys where try !isNeeded(table, key, epoch: list.place.epoch, since: older) {
+      for (table, key) in list.keys {
+        windows.next()
+        if try isNeeded(table, key, epoch: list.place.epoch, since: older) { continue }
         let byteCount = try retainedByteCount(table, key, epoch: list.place.epoch)
         sum = sum.addingReportingOverflow(byteCount).partialValue
       }

@@ -36,9 +36,13 @@ struct SnapshotComparison {
     let first = try Snapshots.existing(
       new.storage, new.schema.tables, from.info.name, epoch: from.info.epoch)
     let changes = try Self.changes(in: first.epoch..<(to?.info.epoch ?? .max), first, new)
+    var oldWindows = ReadWindows(old.storage)
+    var newWindows = ReadWindows(new.storage)
     for rootCode in Set(old.schema.rootCodes + new.schema.rootCodes).sorted() {
       var next = changes.objects.set(rootCode: rootCode)?.next(from: 0)
       while let serial = next {
+        oldWindows.next()
+        newWindows.next()
         let id = ObjectID(rootCode: rootCode, serial: serial)
         if let difference = try Self.difference(id, old, new, changes), try !body(difference) { return }
         next = changes.objects.set(rootCode: rootCode)?.next(from: serial + 1)
@@ -141,7 +145,9 @@ struct SnapshotComparison {
     var found: [(id: ObjectID, entityName: String)] = []
     let key = ShortKey.object(ObjectID(rootCode: rootCode, serial: serial))
     let schema = session.schema
+    var windows = ReadWindows(session.storage)
     try session.storage.scanToEnd(of: table, from: key.bytes) { (key, value) throws(StoreError) in
+      windows.next()
       let id = try schema.objectID(key)
       let view = try schema.view(of: copy value, id: id)
       found.append((id, try schema.entity(of: view, id: id).name))

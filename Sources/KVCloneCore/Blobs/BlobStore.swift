@@ -68,10 +68,12 @@ extension StorageTransaction {
     let full = UInt64(FormatLimits.blobChunkLength)
     for number in UInt32(range.lowerBound / full)...UInt32((range.upperBound - 1) / full) {
       let start = UInt64(number) * full
-      let chunk = try blobChunk(tables, serial, number, info)
-      let lower = range.lowerBound > start ? Int(range.lowerBound - start) : 0
-      let upper = Int(min(UInt64(chunk.byteCount), range.upperBound - start))
-      try body(chunk.extracting(lower..<upper))
+      try readScope {
+        let chunk = try blobChunk(tables, serial, number, info)
+        let lower = range.lowerBound > start ? Int(range.lowerBound - start) : 0
+        let upper = Int(min(UInt64(chunk.byteCount), range.upperBound - start))
+        try body(chunk.extracting(lower..<upper))
+      }
     }
   }
 
@@ -251,7 +253,9 @@ extension StorageTransaction {
       let key = ShortKey.blobChunk(serial, chunk: number)
       buffer.removeAll(keepingCapacity: true)
       buffer.append(contentsOf: repeatElement(0, count: FormatLimits.envelopeLength))
-      try source.blobChunk(sourceTables, other, number, info).withUnsafeBytes { buffer.append(contentsOf: $0) }
+      try source.readScope {
+        try source.blobChunk(sourceTables, other, number, info).withUnsafeBytes { buffer.append(contentsOf: $0) }
+      }
       let seed = ValueEnvelope.seed(tableCode: tables.blobs.code, key: key)
       buffer.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) }
       try append(tables.blobs, key.bytes, buffer.span.bytes)

@@ -73,10 +73,12 @@ package enum DerivedRefresh {
   package static func forEach(
     in set: ObjectSet, in session: inout Session, _ body: (inout Session, ObjectID) throws(StoreError) -> Void
   ) throws(StoreError) {
+    var windows = ReadWindows(session.storage)
     for (rootCode, serials) in set.sets.enumerated() {
       guard let serials else { continue }
       var next = serials.next(from: 0)
       while let serial = next {
+        windows.next()
         try body(&session, ObjectID(rootCode: UInt16(rootCode), serial: serial))
         next = serials.next(from: serial + 1)
       }

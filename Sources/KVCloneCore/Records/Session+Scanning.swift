@@ -10,7 +10,9 @@ extension Session {
     let key = ShortKey.object(ObjectID(rootCode: entity.rootCode, serial: start))
     let schema = schema
     var known = KnownLayout(entity.wantedCodes(includesSubentities: includesSubentities))
+    var windows = ReadWindows(storage)
     try storage.scanToEnd(of: entity.table, from: key.bytes) { (key, value) throws(StoreError) in
+      windows.next()
       let id = try schema.objectID(key)
       guard let layout = try known.layout(of: copy value, id, schema) else { return true }
       return try body(id, try schema.view(of: copy value, layout, id: id))
@@ -80,7 +82,11 @@ extension Session {
   ) throws(StoreError) {
     // The least key that a table can have.
     let first: [UInt8] = [0]
-    try storage.scanToEnd(of: table, from: first.span.bytes, body)
+    var windows = ReadWindows(storage)
+    try storage.scanToEnd(of: table, from: first.span.bytes) { (key, value) throws(StoreError) in
+      windows.next()
+      return try body(key, value)
+    }
   }
 
   /// Returns whether a table has an entry.

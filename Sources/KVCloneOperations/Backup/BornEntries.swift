@@ -75,7 +75,9 @@ struct BornEntries {
     _ table: StorageTable, _ rootCode: UInt16, _ session: borrowing Session, _ body: Visit
   ) throws(StoreError) {
     let first = ShortKey.object(horizon.firstLater(rootCode: rootCode))
+    var windows = ReadWindows(session.storage)
     try session.storage.scanToEnd(of: table, from: first.bytes) { (key, value) throws(StoreError) in
+      windows.next()
       let id = try schema.objectID(key)
       try body(table, unsafePointers(copy key), unsafePointers(copy value))
       let view = try schema.view(of: copy value, id: id)
@@ -103,7 +105,9 @@ struct BornEntries {
     let links = schema.tables.links
     let first = ShortKey.linkPrefix(owner: horizon.firstLater(rootCode: rootCode))
     let prefix = Self.prefix(rootCode)
+    var windows = ReadWindows(session.storage)
     try session.storage.scan(links, from: first.bytes, within: prefix.span.bytes) { (key, value) throws(StoreError) in
+      windows.renew()
       let link: LinkKey
       do throws(RecordError) { link = try LinkKey(copy key) } catch { throw Self.corrupted(error) }
       guard link.owner.rootCode == rootCode else { return false }

@@ -69,6 +69,7 @@ struct IncrementGathering: ~Copyable {
   /// Collects all preimages since the snapshot, unchanged, and the current values of their keys.
   private borrowing func gatherSaved() throws(StoreError) {
     let preimages = session.schema.tables.preimages
+    var windows = ReadWindows(session.storage)
     var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
     while let start = next, let list = try PreimageKeyList(session, from: start, before: .max) {
       let place = list.place.bytes
@@ -76,6 +77,7 @@ struct IncrementGathering: ~Copyable {
         try sink.put(.preimages, unsafePointers(place.bytes), unsafePointers(value))
       }
       for (table, key) in list.keys {
+        windows.next()
         let state = PreimageKey.encode(table: table, key: key.span.bytes, epoch: list.place.epoch)
         guard let value = try session.storage.get(preimages, state.span.bytes) else {
           throw PreimageReader.corrupted(.badKey)
@@ -136,7 +138,9 @@ struct IncrementGathering: ~Copyable {
   /// Adds uploads that began before the snapshot, and continue.
   private borrowing func gatherUploads() throws(StoreError) {
     let blobinfo = session.schema.tables.blobinfo
+    var windows = ReadWindows(session.storage)
     try PendingBlobs.forEach(in: session) { (serial, _) throws(StoreError) in
+      windows.next()
       guard horizon.sees(blob: serial) else { return true }
       let key = ShortKey.blobInfo(serial)
       if let value = try session.storage.get(blobinfo, key.bytes) {

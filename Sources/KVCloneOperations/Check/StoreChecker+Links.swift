@@ -67,7 +67,10 @@ extension StoreChecker {
     _ run: CheckRun
   ) throws(StoreError) {
     do throws(StoreError) {
+      // Members are scanned, and the view was read before.
+      var windows = ReadWindows(session.storage)
       try session.forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
+        windows.next()
         try checkLink(id, relationship, entity, member, run)
         return !run.isFull
       }

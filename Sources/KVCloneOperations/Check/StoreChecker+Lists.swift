@@ -91,7 +91,9 @@ extension StoreChecker {
       let entity = try session.schema.entity(of: view, id: list.owner)
       guard entity.referrerCodes.contains(list.relationship) else { return true }
       do throws(StoreError) {
+        var windows = ReadWindows(session.storage)
         try session.storage.forEachChunk(list) { (ids) throws(StoreError) in
+          windows.renew()
           for index in 0..<ids.count { try checkReferrer(ids[index], list, entity, run) }
           return !run.isFull
         }

@@ -67,11 +67,31 @@ struct DumpRun {
   ) throws {
     // Ids sort by root entity; lines by concrete entity.
     var byEntity: [String: [ObjectID]] = [:]
-    for id in ids { byEntity[try session.entity(of: id).name, default: []].append(id) }
+    try Self.forEachWindow(of: ids, session) { (id) throws in
+      byEntity[try session.entity(of: id).name, default: []].append(id)
+    }
     for (entity, ids) in byEntity.sorted(by: { AttributeJSON.utf8Precedes($0.key, $1.key) })
     where wanted.contains(entity) {
-      for id in ids { try dump(id, try session.existingRecord(id), session, sink) }
+      try Self.forEachWindow(of: ids, session) { (id) throws in
+        try dump(id, try session.existingRecord(id), session, sink)
+      }
       result.counts[entity] = ids.count
+    }
+  }
+
+  /// Calls `body` with each object, and announces the objects before.
+  private static func forEachWindow(
+    of ids: [ObjectID], _ session: borrowing Session, _ body: (ObjectID) throws -> Void
+  ) throws {
+    let window = session.readWindow()
+    var rest = ids[...]
+    while !rest.isEmpty {
+      let next = rest.prefix(window)
+      try session.readScope {
+        session.prefetch(next)
+        for id in next { try body(id) }
+      }
+      rest = rest.dropFirst(next.count)
     }
   }
 

@@ -51,8 +51,9 @@ package enum FetchExecutor {
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
     if request.sortsResults {
-      for id in try sortedResults(request, in: session) where try !body(id, try session.existingRecord(id)) { return }
-      return
+      return try readAll(try sortedResults(request, in: session), in: session, body) { id in
+        session.schema.notFound(id)
+      }
     }
     var passed = 0
     try forEachMatch(request, in: session) { (id, view) throws(StoreError) in
@@ -123,27 +124,15 @@ package enum FetchExecutor {
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
     if let found = request.found, request.isSourceExact {
-      let window = session.readWindow()
-      var start = 0
-      while start < found.count {
-        let next = found[start..<min(start + window, found.count)]
-        let goesOn = try session.readScope { () throws(StoreError) in
-          session.prefetch(next)
-          for id in next {
-            guard let view = try session.record(id) else { throw IndexReader.damagedIndex }
-            if try !body(id, view) { return false }
-          }
-          return true
-        }
-        if !goesOn { return }
-        start += next.count
-      }
-      return
+      return try readAll(found[...], in: session, body) { _ in IndexReader.damagedIndex }
     }
+    // Only callbacks of scans begin a window: a scan returns bytes that need no scope.
+    var windows = ReadWindows(session.storage)
     var filter = RecordFilter(request, session.schema, behind: behind)
     if let found = request.found {
       var last: ObjectID?
       for id in found where id != last {
+        windows.next()
         if try !passes(id, isIndexed: true, &filter, in: session, body) { return }
         last = id
       }
@@ -156,7 +145,8 @@ package enum FetchExecutor {
     case .index(let scan) where scan.isInOrderOfIDs:
       for interval in scan.intervals {
         try IndexReader.forEachKey(interval, in: session) { (_, id) throws(StoreError) in
-          try passes(id, isIndexed: true, &filter, in: session, body)
+          windows.next()
+          return try passes(id, isIndexed: true, &filter, in: session, body)
         }
       }
     case .ordered(let ordered):
@@ -171,7 +161,8 @@ package enum FetchExecutor {
         }
         return results.ids
       } _: { (id) throws(StoreError) in
-        try passes(id, isIndexed: true, &filter, in: session, body)
+        windows.next()
+        return try passes(id, isIndexed: true, &filter, in: session, body)
       }
     case .objects, .members, .linked, .index, .union:
       var gathered = GatheredObjects()
@@ -185,6 +176,30 @@ package enum FetchExecutor {
         return goesOn
       }
       if goesOn { _ = try passAll(&next, isIndexed: isIndexed, &filter, in: session, body) }
+    }
+  }
+
+  /// Calls `body` with objects and their records, until it returns false.
+  ///
+  /// - Parameter missing: the error for an object that does not exist.
+  private static func readAll(
+    _ ids: ArraySlice<ObjectID>, in session: borrowing Session,
+    _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool, missing: (ObjectID) -> StoreError
+  ) throws(StoreError) {
+    let window = session.readWindow()
+    var rest = ids
+    while !rest.isEmpty {
+      let next = rest.prefix(window)
+      let goesOn = try session.readScope { () throws(StoreError) in
+        session.prefetch(next)
+        for id in next {
+          guard let view = try session.record(id) else { throw missing(id) }
+          if try !body(id, view) { return false }
+        }
+        return true
+      }
+      if !goesOn { return }
+      rest = rest.dropFirst(next.count)
     }
   }
 

@@ -77,8 +77,10 @@ struct PrefetchReader {
     var start = 0
     while start < ids.count {
       let end = min(start + window, ids.count)
-      session.prefetch(ids[start..<end])
-      for id in ids[start..<end] where related[id] == nil { related[id] = try session.object(id) }
+      try session.readScope { () throws(StoreError) in
+        session.prefetch(ids[start..<end])
+        for id in ids[start..<end] where related[id] == nil { related[id] = try session.object(id) }
+      }
       start = end
     }
   }

@@ -13,9 +13,11 @@ enum FilteredScan {
     let key = ShortKey.object(ObjectID(rootCode: entity.rootCode, serial: 0))
     let schema = session.schema
     var known = KnownLayout(entity.wantedCodes(includesSubentities: includesSubentities))
+    var windows = ReadWindows(session.storage)
     try session.storage.scanToEnd(of: entity.table, from: key.bytes) { (key, value) throws(StoreError) in
       let verdict = filter.judge(copy key, copy value)
       if case .dropped = verdict { return true }
+      windows.next()
       let id = try schema.objectID(key)
       guard let layout = try known.layout(of: copy value, id, schema) else { return true }
       var isIntact = false

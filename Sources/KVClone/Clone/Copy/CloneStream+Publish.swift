@@ -60,7 +60,9 @@ extension CloneStream {
 
   /// Adds clones to ordered lists: at the end, in the order of their sources in the list, copy after copy (R12).
   mutating func publishOrdered() throws(StoreError) {
+    var windows = ReadWindows(source.storage)
     for (list, gain) in ordered.sorted(by: { ($0.key.owner, $0.key.code) < ($1.key.owner, $1.key.code) }) {
+      windows.next()
       _ = tally.touched.insert(list.owner)
       if gain.count == 1 {
         tally.bytesWritten += 8
@@ -94,7 +96,10 @@ extension CloneStream {
     let entity = try source.schema.entity(of: view, id: list.owner)
     let relationship = try entity.relationship(code: list.code, list.owner, source.schema)
     var sources: [ObjectID] = []
+    // Members are scanned, and the view was read before.
+    var windows = ReadWindows(source.storage)
     try source.forEachMember(list.owner, relationship, in: view, entity) { (member) throws(StoreError) in
+      windows.next()
       guard context.cloneID(of: member) != nil else { return true }
       guard let plan = context.book.plan(try source.entity(of: member).code),
         let step = plan.relationships.first(where: {

@@ -99,7 +99,9 @@ struct CloneStream: ~Copyable {
     let before = tally.objects
     var place = 0
     var next = set.next(from: 0, &place)
+    var windows = ReadWindows(source.storage)
     while let serial = next {
+      windows.renew()
       next = try Self.fill(&batch, table, set, from: serial, &place, source)
       try cloneBatch(&batch, table)
       try context.cancellation.check(.copy, tally.objects, of: context.objectCount)

@@ -109,11 +109,15 @@ struct ClonePlanner {
   }
 
   private mutating func checkObjects(_ source: borrowing Session, _ destination: borrowing Session) throws {
+    var sourceWindows = ReadWindows(source.storage)
+    var destinationWindows = ReadWindows(destination.storage)
     for set in context.mark.set.roots {
       var place = 0
       var serial = set.next(from: 0, &place)
       var announced: UInt64 = 0
       while let current = serial, !isFull {
+        sourceWindows.next()
+        destinationWindows.next()
         if current >= announced { announced = set.announce(from: current, to: source) }
         let id = ObjectID(rootCode: set.rootCode, serial: current)
         let view = try source.existingRecord(id)
