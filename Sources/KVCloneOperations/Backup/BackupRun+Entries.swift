@@ -23,8 +23,8 @@ extension BackupRun {
     }
     defer { environment.close() }
     let target = LMDBEngine(environment)
-    let sink = IncrementSink(
-      try target.beginWrite(label: "backup", timeout: .zero), try target.openTables(codes, create: false), self)
+    let opened = try target.openTables(codes, create: false)
+    let sink = IncrementSink(try target.beginWrite(label: "backup", timeout: .zero), opened, self)
     for table in tables { try sink.append(table, of: session) }
     try check()
     try sink.backend.commit()
