@@ -156,6 +156,10 @@ private final class FaultyTransaction: StorageBackend, TransactionSpace {
     inner.prefetch(table, keys, stride: stride)
   }
 
+  func beginReadScope() -> Int { inner.beginReadScope() }
+
+  func endReadScope(_ mark: Int) { inner.endReadScope(mark) }
+
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
     try passChange(.delete)
     return try inner.delete(table, key)

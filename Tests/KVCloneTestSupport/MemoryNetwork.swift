@@ -7,13 +7,13 @@ package final class MemoryNetwork: EngineNetwork {
   private let place: String
 
   package let readThreads: ReadThreads
+  package let pinnedSnapshotDefaults: (limit: Int, maximumAge: Duration)
 
-  package init(place: String = "", threadCount: Int = 2) {
+  package init(place: String = "", threadCount: Int = 2, maximumAge: Duration = .seconds(300)) {
     self.place = place
+    pinnedSnapshotDefaults = (2, maximumAge)
     readThreads = ReadThreads(count: threadCount)
   }
-
-  package var pinnedSnapshotDefaults: (limit: Int, maximumAge: Duration) { (2, .milliseconds(200)) }
 
   package func isSameStore(as other: any EngineNetwork) -> Bool { place == (other as? MemoryNetwork)?.place }
 }

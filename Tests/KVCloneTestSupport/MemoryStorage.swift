@@ -6,7 +6,7 @@ import Synchronization
 /// A storage engine in memory: the oracle for LMDB, and an engine in which tests inject corruption and failures.
 ///
 /// It detects violations of the storage interface's contract: bytes that `get` and `seek` return are copies,
-/// overwritten with 0xDD at the next change.
+/// overwritten with 0xDD at the next change, and at the end of their scope of reads.
 package final class MemoryStorage: StorageEngine {
   package typealias Table = [MemoryEntry]
 
@@ -39,6 +39,8 @@ package final class MemoryStorage: StorageEngine {
     package var expectedCount = 0
     /// The number of objects that were read by their ids without an announcement.
     package var unexpectedCount = 0
+    /// The largest number of keys and values that one transaction had returned and not freed.
+    package var greatestLentCount = 0
   }
 
   /// The properties of a network, for tests of what differs across one.

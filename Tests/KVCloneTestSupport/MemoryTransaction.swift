@@ -167,12 +167,22 @@ package final class MemoryTransaction: StorageBackend {
     return UnsafeRawBufferPointer(part)
   }
 
-  private func takeBack() {
-    for memory in lent {
+  package func beginReadScope() -> Int { lent.count }
+
+  package func endReadScope(_ mark: Int) { takeBack(to: mark) }
+
+  private func takeBack(to count: Int = 0) {
+    noteLent()
+    while lent.count > count {
+      let memory = lent.removeLast()
       memory.initializeMemory(as: UInt8.self, repeating: 0xDD)
       memory.deallocate()
     }
-    lent.removeAll()
+  }
+
+  private func noteLent() {
+    let count = lent.count
+    if count > 0 { engine.note { $0.greatestLentCount = max($0.greatestLentCount, count) } }
   }
 
   private static func order(_ left: [UInt8], _ right: UnsafeRawBufferPointer) -> Int {

@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test func anEngineStatesItsDefaults() throws {
-    let (local, remote) = (MemoryStorage(), MemoryStorage(network: MemoryNetwork()))
+    let (local, remote) = (MemoryStorage(), MemoryStorage(network: MemoryNetwork(maximumAge: .milliseconds(200))))
     var options = StoreOptions()
     #expect(options.pinnedSnapshotLimit == 64 && options.pinnedSnapshotMaximumAge == .seconds(3600))
     #expect(options.pinnedSnapshotLimits(of: local) == (64, .seconds(3600)))
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test func defaultsAcrossANetworkApply() async throws {
-    let store = try store(MemoryNetwork())
+    let store = try store(MemoryNetwork(maximumAge: .milliseconds(200)))
     defer { store.close() }
     let pinned = [try store.pinnedSnapshot(maximumAge: .seconds(600)), try store.pinnedSnapshot()]
     expectError(.tooManySnapshots) { _ = try store.pinnedSnapshot() }
@@ -48,7 +48,7 @@ import Testing
     var options = StoreOptions()
     options.pinnedSnapshotLimit = 3
     options.pinnedSnapshotMaximumAge = nil
-    let store = try store(MemoryNetwork(), options)
+    let store = try store(MemoryNetwork(maximumAge: .milliseconds(200)), options)
     defer { store.close() }
     let pinned = try (0..<3).map { _ in try store.pinnedSnapshot() }
     expectError(.tooManySnapshots) { _ = try store.pinnedSnapshot() }

@@ -130,10 +130,10 @@ struct CloneMarker {
     }
   }
 
-  /// Announces the next objects of the level, and returns the position after them.
+  /// Announces the next objects of the level, and returns the position to announce from next.
   private func announce(from start: Int, _ session: borrowing Session) -> Int {
     let window = session.prefetchWindow()
-    guard window > 1 else { return .max }
+    guard window > 1 else { return start + 1024 }
     var ids: [ObjectID] = []
     var position = start
     while position < level.count, ids.count < window {
