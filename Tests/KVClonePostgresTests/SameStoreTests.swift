@@ -17,11 +17,11 @@
       defer { other.close() }
       let copyName = server.name + "-copy"
       let source = try server.cluster.createStore(server.name, model: CheckFixture.model)
-      let tag = try source.insert("Tag", ["name": .string("green")])
       let again = try other.openStore(server.name)
       try server.cluster.copyStore(server.name, to: other, as: copyName)
       defer { try? other.drop(copyName) }
       let copy = try other.openStore(copyName)
+      let tag = try source.insert("Tag", ["name": .string("green")])
       #expect(copy.uuid == source.uuid)
       #expect(try source.clone([tag], into: copy).objectCount == 1)
       for same in [again, source] {
