@@ -26,6 +26,7 @@
       self.phase = phase
       self.total = total.map { Int(clamping: $0) }
       completed = 0
+      unreported = (0, 0)
       lastReport = nil
       try tell()
     }
@@ -40,13 +41,19 @@
     private func tell() throws(StoreError) {
       completed += unreported.entryCount
       unreported = (0, 0)
-      if cancellation?.isCancelled == true {
-        throw StoreError(.cancelled, "the copy was cancelled; its partial output was removed")
-      }
+      try check()
       let now = ContinuousClock.now
       if let lastReport, now - lastReport < Self.pause { return }
       lastReport = now
       report?(OperationProgress(phase: phase, completed: total.map { min($0, completed) } ?? completed, total: total))
+      // A receiver of progress may cancel, and a small copy reports once.
+      try check()
+    }
+
+    private func check() throws(StoreError) {
+      if cancellation?.isCancelled == true {
+        throw StoreError(.cancelled, "the copy was cancelled; its partial output was removed")
+      }
     }
   }
 #endif
