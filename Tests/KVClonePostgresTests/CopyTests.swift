@@ -162,7 +162,7 @@
       try store.insert("Tag")
       store.close()
       let next = Library.model.next { draft in
-        draft["Tag"].attributes.append(AttributeDescription("weight", .string, default: "light"))
+        draft["Tag"].attributes.append(AttributeDescription("remark", .string, default: "light"))
       }
       let plan = try places.cluster.planMigration(places.name, to: next)
       #expect(plan.isPossible && plan.steps.count == 1)
