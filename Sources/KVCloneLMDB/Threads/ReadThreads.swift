@@ -10,7 +10,7 @@ package final class ReadThreads: TaskExecutor {
     /// The queues without work. Each has a thread while it works.
     var idle: [DispatchQueue]
 
-    /// Takes the next job; if there is none, `queue` becomes idle.
+    /// Takes the next job. Without one, `queue` becomes idle.
     mutating func next(on queue: DispatchQueue) -> UnownedJob? {
       if first == jobs.count {
         jobs.removeAll(keepingCapacity: true)

@@ -22,7 +22,7 @@ package struct StoreActivity: Sendable {
   /// Reads the numbers of a store.
   package init(of store: ObjectStore) throws(StoreError) {
     if store.engine.space != nil {
-      let statistics = try store.statistics()
+      let statistics = try StoreStatistics(of: store)
       commit = statistics.commit
       counts = statistics.counts
       snapshotCount = statistics.snapshotCount

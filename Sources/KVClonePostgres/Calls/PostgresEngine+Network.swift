@@ -1,7 +1,6 @@
 #if Postgres
   import KVCloneCore
   import KVCloneLMDB
-  import Synchronization
 
   extension PostgresEngine: EngineNetwork {
     var network: (any EngineNetwork)? { self }
@@ -10,7 +9,7 @@
       (max(2, cluster.options.connections) / 2, .seconds(300))
     }
 
-    var readThreads: ReadThreads { ClusterReadThreads.of(cluster) }
+    var readThreads: ReadThreads { cluster.readThreads }
 
     /// Two cluster objects can have different addresses of one server. A standby is the same place as its primary.
     func isSameStore(as other: any EngineNetwork) -> Bool {
@@ -32,26 +31,5 @@
       SELECT (SELECT system_identifier FROM pg_catalog.pg_control_system())::text || ' ' || \
       (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())::text
       """
-  }
-
-  /// The threads for reads of each cluster object.
-  private enum ClusterReadThreads {
-    private struct Entry {
-      weak var cluster: PostgresCluster?
-      let threads: ReadThreads
-    }
-
-    private static let entries = Mutex<[ObjectIdentifier: Entry]>([:])
-
-    static func of(_ cluster: PostgresCluster) -> ReadThreads {
-      entries.withLock { entries in
-        // Another object can have had the same address.
-        if let known = entries[ObjectIdentifier(cluster)], known.cluster === cluster { return known.threads }
-        entries = entries.filter { $0.value.cluster != nil }
-        let threads = ReadThreads(count: max(2, cluster.options.connections))
-        entries[ObjectIdentifier(cluster)] = Entry(cluster: cluster, threads: threads)
-        return threads
-      }
-    }
   }
 #endif

@@ -1,5 +1,6 @@
 #if Postgres
   public import KVCloneCore
+  import KVCloneLMDB
   import KVCloneRecords
 
   /// A PostgreSQL server, or a primary with standbys, that keeps stores.
@@ -10,6 +11,8 @@
     /// The options of the cluster and of all stores that are opened with it.
     public let options: PostgresOptions
     let pool: ConnectionPool
+    /// The threads of asynchronous reads, which wait for the network.
+    let readThreads: ReadThreads
 
     /// Creates a cluster object. Its first use connects to the server.
     ///
@@ -20,6 +23,7 @@
     public init(_ address: String, options: PostgresOptions = PostgresOptions()) {
       self.options = options
       pool = ConnectionPool(address, options)
+      readThreads = ReadThreads(count: max(2, options.connections))
     }
 
     /// Closes idle connections now, and those in use at the end of their transactions. Close the stores first: every
