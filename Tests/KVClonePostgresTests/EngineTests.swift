@@ -109,6 +109,20 @@
       #expect(try fixture.entries(1).map(\.value) == [[2], [2]])
     }
 
+    @Test("installing the schema again waits for no open transaction")
+    func installsBesideReaders() throws {
+      let fixture = try ClusterFixture(processes: 1)
+      try fixture.write { tx in try tx.put(fixture.table, [1], [1]) }
+      let reader = StorageTransaction(try fixture.engines[0].beginRead())
+      let count = try reader.entries(fixture.table).count
+      // Otherwise the server waits for the reader, which does not end.
+      let impatient = PostgresCluster((PostgresServer.address ?? "") + " options='-c lock_timeout=2000'")
+      try impatient.install()
+      impatient.close()
+      let again = try reader.entries(fixture.table).count
+      #expect(count == 1 && again == 1)
+    }
+
     @Test("only one process writes; the other is busy after its timeout, and gets the holder's label")
     func exclusion() throws {
       let fixture = try ClusterFixture()

@@ -25,8 +25,15 @@
       CREATE TABLE IF NOT EXISTS kvclone.entry (
         store int8 NOT NULL, tbl int4 NOT NULL, k bytea NOT NULL, v bytea NOT NULL, PRIMARY KEY (store, tbl, k))
       """,
-      // Values are compressed by the store if at all, and the server would try again with each one.
-      "ALTER TABLE kvclone.entry ALTER COLUMN v SET STORAGE EXTERNAL",
+      // Values are compressed by the store if at all, and the server would try again with each one. Only once: ALTER
+      // TABLE waits for all transactions that have read the table, and later ones wait for it.
+      """
+      DO $$ BEGIN
+        IF (SELECT attstorage FROM pg_attribute WHERE attrelid = 'kvclone.entry'::regclass AND attname = 'v') <> 'e' THEN
+          ALTER TABLE kvclone.entry ALTER COLUMN v SET STORAGE EXTERNAL;
+        END IF;
+      END $$
+      """,
       """
       CREATE TABLE IF NOT EXISTS kvclone.commit (
         store int8 NOT NULL, number int8 NOT NULL, token bytea NOT NULL, at timestamptz NOT NULL DEFAULT now(),
