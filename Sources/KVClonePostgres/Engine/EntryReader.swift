@@ -36,6 +36,35 @@
       cacheLimit = engine.cacheLimit
     }
 
+    /// Begins a transaction on a connection of the pool, and reads the commits that the shared cache does not know.
+    ///
+    /// - Parameters:
+    ///   - deadline: the end of the wait for a connection.
+    ///   - statements: begins the transaction; called again for a new connection if the first one was lost.
+    static func begin(
+      _ engine: PostgresEngine, until deadline: ContinuousClock.Instant, _ statements: () -> [PostgresStatement]
+    ) throws(StoreError) -> (connection: PostgresConnection, commit: SharedCache.Commit, entries: EntryReader) {
+      let pool = engine.cluster.pool
+      do {
+        let known = engine.cache.current
+        let (connection, results) = try pool.take(until: deadline) {
+          statements() + [
+            PostgresStatement(CommitList.statement, [.int8(engine.store), .int8(known.commit?.number ?? .max)])
+          ]
+        }
+        do throws(StoreError) {
+          let state = try CommitList.state(results[results.count - 1], known, engine)
+          return (connection, state.commit, EntryReader(connection, engine, state.entries))
+        } catch {
+          connection.rollBack()
+          pool.give(back: connection)
+          throw error
+        }
+      } catch {
+        throw engine.cluster.storeError(error)
+      }
+    }
+
     /// The number of owners of returned bytes, for ``release(to:)``.
     var lentCount: Int { lent.count }
 
@@ -158,30 +187,16 @@
       return range
     }
 
-    private static let forwards =
+    static let forwards =
       "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k >= $3 ORDER BY k LIMIT $4"
-    private static let forwardsToEnd =
+    static let forwardsToEnd =
       "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k >= $3 AND k < $5 ORDER BY k LIMIT $4"
-    private static let backwards =
+    static let backwards =
       "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 ORDER BY k DESC LIMIT $3"
-    private static let backwardsFromKey =
+    static let backwardsFromKey =
       "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k < $4 ORDER BY k DESC LIMIT $3"
-    private static let listed =
+    static let listed =
       "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k = ANY($3)"
-
-    /// The statements that read, with values, for a test of their plans.
-    static func statements(store: Int64, table: UInt32) -> [(String, [PostgresValue])] {
-      let place = [PostgresValue.int8(store), .int4(Int32(table))]
-      var list = PostgresArray.ofBytea
-      for key in [[1], [2]] as [[UInt8]] { key.withUnsafeBytes { list.append($0) } }
-      return [
-        (forwards, place + [.bytea([1]), .int8(128)]),
-        (forwardsToEnd, place + [.bytea([1]), .int8(128), .bytea([2])]),
-        (backwards, place + [.int8(128)]),
-        (backwardsFromKey, place + [.int8(128), .bytea([2])]),
-        (listed, place + [list.value]),
-      ]
-    }
 
     /// Fetches keys that are read next, in one round trip. An error shows up at the read itself.
     ///

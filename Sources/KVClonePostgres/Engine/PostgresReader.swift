@@ -12,28 +12,8 @@
     private var counts: [UInt32: UInt64] = [:]
 
     init(_ engine: PostgresEngine) throws(StoreError) {
-      let pool = engine.cluster.pool
-      do {
-        let known = engine.cache.current
-        let (connection, results) = try pool.take(until: pool.deadline) {
-          [
-            PostgresStatement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", isPrepared: false),
-            PostgresStatement(
-              CommitList.statement, [.int8(engine.store), .int8(known.commit?.number ?? .max)]),
-          ]
-        }
-        do throws(StoreError) {
-          let state = try CommitList.state(results[1], known, engine)
-          commitRead = state.commit
-          entries = EntryReader(connection, engine, state.entries)
-        } catch {
-          connection.rollBack()
-          pool.give(back: connection)
-          throw error
-        }
-        self.connection = connection
-      } catch {
-        throw engine.cluster.storeError(error)
+      (connection, commitRead, entries) = try EntryReader.begin(engine, until: engine.cluster.pool.deadline) {
+        [PostgresStatement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", isPrepared: false)]
       }
       self.engine = engine
     }

@@ -37,32 +37,19 @@
       // One deadline for the turn, a connection and the lock: their waits do not add up.
       let deadline = ContinuousClock.now + timeout
       try engine.turn.take(until: deadline)
-      do {
-        let known = engine.cache.current
-        let pool = engine.cluster.pool
-        let (connection, results) = try pool.take(until: deadline) {
+      do throws(StoreError) {
+        (connection, base, entries) = try EntryReader.begin(engine, until: deadline) {
           [
             PostgresStatement("BEGIN", isPrepared: false),
             WriterSession.settings(engine, label, deadline - .now),
             PostgresStatement("SELECT number FROM kvclone.store WHERE id = $1 FOR UPDATE", [.int8(engine.store)]),
-            PostgresStatement(CommitList.statement, [.int8(engine.store), .int8(known.commit?.number ?? .max)]),
           ]
         }
-        do throws(StoreError) {
-          let state = try CommitList.state(results[3], known, engine)
-          base = state.commit
-          entries = EntryReader(connection, engine, state.entries)
-        } catch {
-          connection.rollBack()
-          pool.give(back: connection)
-          throw error
-        }
-        self.connection = connection
-        engine.turn.serverProcess = connection.serverProcess
       } catch {
         engine.turn.give()
-        throw engine.cluster.storeError(error)
+        throw error
       }
+      engine.turn.serverProcess = connection.serverProcess
       self.engine = engine
       self.isDryRun = isDryRun
     }
