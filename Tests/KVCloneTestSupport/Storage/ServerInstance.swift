@@ -1,0 +1,179 @@
+#if Postgres
+  package import Foundation
+
+  /// A PostgreSQL server of one test: in a temporary directory, with a Unix socket, and without syncs.
+  ///
+  /// Several servers can be addressed together: `host=` takes the directories of all.
+  package final class ServerInstance: @unchecked Sendable {
+    /// The directory of `initdb` and `pg_ctl`, or nil if no server is installed.
+    package static let programs: String? = {
+      let manager = FileManager.default
+      let versions = (try? manager.contentsOfDirectory(atPath: "/usr/lib/postgresql")) ?? []
+      let places = versions.sorted().reversed().map { "/usr/lib/postgresql/\($0)/bin" } + ["/usr/local/bin", "/usr/bin"]
+      return places.first { manager.isExecutableFile(atPath: $0 + "/initdb") }
+    }()
+
+    /// Whether tests can start servers.
+    package static var isAvailable: Bool { programs != nil }
+
+    /// The directory of the socket and of the log.
+    package let directory: String
+    /// The directory of the data.
+    package let data: String
+    private let settings: [String: String]
+
+    /// Initializes and starts a server with the superuser `kvclone` and the database `postgres`.
+    ///
+    /// - Parameters:
+    ///   - settings: settings of the server, such as `max_connections`.
+    ///   - access: the lines of `pg_hba.conf`; all local users without passwords by default.
+    ///   - disk: the directory for the data, such as a small file system; the temporary directory by default.
+    package init(settings: [String: String] = [:], access: [String]? = nil, disk: String? = nil) throws {
+      directory = try Self.makeDirectory()
+      data = (disk ?? directory) + "/data"
+      self.settings = settings
+      if let disk { try Self.run(["chown", "postgres:", disk], asServer: false) }
+      try Self.run([
+        try Self.program("initdb"), "-D", data, "-A", "trust", "-U", "kvclone", "--no-sync", "-E", "UTF8",
+      ])
+      if let access {
+        try Data((access.joined(separator: "\n") + "\n").utf8).write(to: URL(fileURLWithPath: data + "/pg_hba.conf"))
+      }
+      try start()
+    }
+
+    /// Copies a running server, and starts the copy as its standby.
+    ///
+    /// - Parameter name: its `application_name`, by which `synchronous_standby_names` of the primary lists it.
+    package init(standbyOf primary: ServerInstance, name: String, settings: [String: String] = [:]) throws {
+      directory = try Self.makeDirectory()
+      data = directory + "/data"
+      self.settings = settings
+      try Self.run([
+        try Self.program("pg_basebackup"), "-D", data, "-R", "-c", "fast", "--no-sync", "-d",
+        primary.address + " application_name=\(name)",
+      ])
+      try start()
+    }
+
+    deinit {
+      stop()
+      try? FileManager.default.removeItem(atPath: directory)
+      try? FileManager.default.removeItem(atPath: data)
+    }
+
+    private static func makeDirectory() throws -> String {
+      // The path of a Unix socket has at most 107 bytes.
+      let directory = "/tmp/kvclone-server-\(UInt32.random(in: 0..<(.max)))"
+      try FileManager.default.createDirectory(
+        atPath: directory, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o755])
+      if getuid() == 0 { try run(["chown", "postgres:", directory], asServer: false) }
+      return directory
+    }
+
+    /// The address of the server, for libpq.
+    package var address: String { "host=\(directory) user=kvclone dbname=postgres" }
+
+    /// Starts the server, and waits until it takes connections.
+    package func start() throws {
+      var options = "-c listen_addresses='' -c unix_socket_directories='\(directory)'"
+      let defaults = ["fsync": "off", "max_connections": "100", "shared_buffers": "32MB", "wal_keep_size": "1GB"]
+      for (name, value) in defaults.merging(settings, uniquingKeysWith: { $1 }).sorted(by: { $0.key < $1.key }) {
+        options += " -c \(name)='\(value)'"
+      }
+      try control("start", "-w", "-l", directory + "/server.log", "-o", options)
+    }
+
+    /// Stops the server, if it runs.
+    ///
+    /// - Parameter mode: `immediate` as by a crash, or `fast` after a checkpoint.
+    package func stop(_ mode: String = "immediate") { try? control("stop", "-w", "-m", mode) }
+
+    /// Makes a standby the primary, and waits until it takes writes.
+    package func promote() throws { try control("promote", "-w") }
+
+    /// Reads the configuration again.
+    package func reload() throws { try control("reload") }
+
+    /// The id of the first process of the server; nil if it does not run.
+    package var processID: pid_t? {
+      guard let text = try? String(contentsOfFile: data + "/postmaster.pid", encoding: .utf8) else { return nil }
+      return text.split(separator: "\n").first.flatMap { pid_t($0) }
+    }
+
+    /// Kills all processes of the server without a warning, and waits for their end.
+    package func kill() {
+      guard let first = processID else { return }
+      let children = (try? Self.run(["pgrep", "-P", "\(first)"], asServer: false)) ?? ""
+      let all = [first] + children.split(separator: "\n").compactMap { pid_t($0) }
+      // The first one not to start others.
+      for process in all { Foundation.kill(process, SIGKILL) }
+      while all.contains(where: { Foundation.kill($0, 0) == 0 && !Self.isZombie($0) }) { usleep(2_000) }
+    }
+
+    /// Nobody may be there to collect the first process.
+    private static func isZombie(_ process: pid_t) -> Bool {
+      guard let text = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else { return true }
+      return text.split(separator: ")").last?.split(separator: " ").first == "Z"
+    }
+
+    /// Sends a signal to the process of the server with a description, such as `walreceiver`.
+    ///
+    /// - Returns: whether there is one.
+    package func signal(_ description: String, _ signal: Int32) throws -> Bool {
+      guard let first = processID else { return false }
+      let found = (try? Self.run(["pgrep", "-P", "\(first)", "-f", description], asServer: false)) ?? ""
+      guard let process = found.split(separator: "\n").first.flatMap({ pid_t($0) }) else { return false }
+      return Foundation.kill(process, signal) == 0
+    }
+
+    /// Runs statements by `psql`, and returns the fields of the result, unaligned.
+    @discardableResult
+    package func sql(_ text: String) throws -> String {
+      try Self.run([try Self.program("psql"), "-XqAt", "-v", "ON_ERROR_STOP=1", "-d", address, "-c", text])
+        .trimmingCharacters(in: .newlines)
+    }
+
+    private func control(_ arguments: String...) throws {
+      try Self.run([try Self.program("pg_ctl"), "-D", data, "-s"] + arguments)
+    }
+
+    package struct Failure: Error, CustomStringConvertible {
+      package let description: String
+    }
+
+    package static func program(_ name: String) throws -> String {
+      guard let programs else { throw Failure(description: "no PostgreSQL server is installed") }
+      return programs + "/" + name
+    }
+
+    /// Runs a program, and returns its output.
+    ///
+    /// - Parameter asServer: whether it runs as the user of servers, if this process runs as root: servers refuse root.
+    @discardableResult
+    package static func run(_ command: [String], asServer: Bool = true) throws -> String {
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+      let asUser =
+        asServer && getuid() == 0
+        ? ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups", "env", "HOME=/tmp"] : []
+      process.arguments = asUser + command
+      process.currentDirectoryURL = URL(fileURLWithPath: "/tmp")
+      // A file, not a pipe: a server that is started keeps it open.
+      let name = "/tmp/kvclone-output-\(UInt32.random(in: 0..<(.max)))"
+      FileManager.default.createFile(atPath: name, contents: nil)
+      defer { try? FileManager.default.removeItem(atPath: name) }
+      let output = try FileHandle(forWritingTo: URL(fileURLWithPath: name))
+      process.standardOutput = output
+      process.standardError = output
+      process.standardInput = FileHandle.nullDevice
+      try process.run()
+      process.waitUntilExit()
+      let text = (try? String(contentsOfFile: name, encoding: .utf8)) ?? ""
+      if process.terminationStatus != 0 {
+        throw Failure(description: "\(command.prefix(2).joined(separator: " ")) failed: \(text.suffix(500))")
+      }
+      return text
+    }
+  }
+#endif
