@@ -161,7 +161,7 @@
       process.currentDirectoryURL = URL(fileURLWithPath: "/tmp")
       // A file, not a pipe: a server that is started keeps it open.
       let name = "/tmp/kvclone-output-\(UInt32.random(in: 0..<(.max)))"
-      FileManager.default.createFile(atPath: name, contents: nil)
+      _ = FileManager.default.createFile(atPath: name, contents: nil)
       defer { try? FileManager.default.removeItem(atPath: name) }
       let output = try FileHandle(forWritingTo: URL(fileURLWithPath: name))
       process.standardOutput = output
