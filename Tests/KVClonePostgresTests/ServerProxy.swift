@@ -27,6 +27,8 @@
       case loseCommit
       /// Loses the connection after the server has committed, and before the client receives its answer.
       case loseAnswer
+      /// Makes the server roll back instead of committing, and answer COMMIT with ROLLBACK, as in an aborted transaction.
+      case rollBack
       /// Keeps connections open, and forwards nothing.
       case silent
       /// Closes every new connection.
@@ -144,8 +146,12 @@
         if count <= 0 { break }
         let mode = state.withLock { $0.mode }
         if mode == .silent { continue }
-        let hasCommit = buffer[..<count].firstRange(of: Array("COMMIT\0".utf8)) != nil
-        if hasCommit, mode == (isRequest ? .loseCommit : .loseAnswer) {
+        let commit = buffer[..<count].firstRange(of: Array("COMMIT\0".utf8))
+        if let commit, isRequest, mode == .rollBack {
+          buffer.replaceSubrange(commit, with: Array("ABORT \0".utf8))
+          lose()
+        }
+        if commit != nil, mode == (isRequest ? .loseCommit : .loseAnswer) {
           // The server rolls back before the client notices.
           if isRequest { shutdown(to, Int32(SHUT_RDWR)) }
           lose()
