@@ -279,13 +279,6 @@
       #expect(errors.withLock { $0 } == [])
     }
 
-    @Test("an older schema is refused with its remedy")
-    func versions() {
-      expectError(.olderFormat) { try PostgresCluster.check(version: Int64(ClusterSchema.version) - 1) }
-      expectError(.newerFormat) { try PostgresCluster.check(version: Int64(ClusterSchema.version) + 1) }
-      #expect(PostgresError(state: "53200", message: "", isConnectionLost: false).storeError.kind == .io)
-    }
-
     // MARK: Uploads
 
     @Test("leases are renewed by one timer, also after they were empty for a moment, and a deleted one is left alone")

@@ -100,6 +100,8 @@ import Testing
         try scratch.run(["cluster"] + arguments, environment: ["KVCLONE_CLUSTER": cluster.database])
       }
       #expect(try run("install", "--json").json()["schemaVersion"] as? Int == 1)
+      let upgraded = try run("install", "--upgrade", "--json").json()
+      #expect(upgraded["schemaVersion"] as? Int == 1 && upgraded["formerVersion"] as? Int == 1)
       #expect(try scratch.run(["copy", scratch.store, cluster.store]).code == 0)
       let stores = try run("stores", "--format", "json").json()["stores"] as? [[String: Any]]
       let store = try #require(stores?.first { $0["name"] as? String == cluster.name })

@@ -1,8 +1,11 @@
 #if Postgres
   /// The tables of the schema `kvclone`, and the statements on them that are not about entries.
   enum ClusterSchema {
-    /// The version of the tables. A newer library raises it only on request.
+    /// The version of the tables that ``install`` creates. Later versions are steps; see ``SchemaVersions``.
     static let version: Int32 = 1
+
+    /// 1 if the schema is there, and 0 otherwise.
+    static let isInstalled = "SELECT (to_regclass('kvclone.schema_version') IS NOT NULL)::int4"
 
     /// Waits for other processes that create the schema: `IF NOT EXISTS` does not, and fails. The number is arbitrary.
     static let lock = "SELECT pg_advisory_xact_lock(7310583264114)"
@@ -11,10 +14,11 @@
     static let install = [
       "CREATE SCHEMA IF NOT EXISTS kvclone",
       """
-      CREATE TABLE IF NOT EXISTS kvclone.schema_version (version int4 NOT NULL)
+      CREATE TABLE IF NOT EXISTS kvclone.schema_version (
+        id int4 PRIMARY KEY DEFAULT 1 CHECK (id = 1), version int4 NOT NULL, minimum int4 NOT NULL)
       """,
       """
-      INSERT INTO kvclone.schema_version SELECT \(version) WHERE NOT EXISTS (SELECT 1 FROM kvclone.schema_version)
+      INSERT INTO kvclone.schema_version (version, minimum) VALUES (\(version), \(version)) ON CONFLICT DO NOTHING
       """,
       """
       CREATE TABLE IF NOT EXISTS kvclone.store (
@@ -55,8 +59,8 @@
     static let tablesOfStores = ["stager", "tally", "commit", "entry"]
 
     static let findStore = """
-      SELECT s.id, t.tbl, (SELECT version FROM kvclone.schema_version) FROM kvclone.store s \
-      LEFT JOIN kvclone.tally t ON t.store = s.id WHERE s.name = $1
+      SELECT s.id, t.tbl, v.version, v.minimum FROM kvclone.store s \
+      LEFT JOIN kvclone.schema_version v ON v.id = 1 LEFT JOIN kvclone.tally t ON t.store = s.id WHERE s.name = $1
       """
 
     static let makeStore = "INSERT INTO kvclone.store (name, number) VALUES ($1, 0) ON CONFLICT DO NOTHING RETURNING id"

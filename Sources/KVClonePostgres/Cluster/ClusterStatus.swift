@@ -107,7 +107,7 @@
       """
 
     private static let schemaState =
-      "SELECT (SELECT version FROM kvclone.schema_version), (SELECT count(*) FROM kvclone.store)"
+      "SELECT (SELECT version FROM kvclone.schema_version WHERE id = 1), (SELECT count(*) FROM kvclone.store)"
   }
 
   extension PostgresRows {

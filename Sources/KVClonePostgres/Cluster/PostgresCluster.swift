@@ -30,27 +30,6 @@
     /// later call of an open store throws `closed`.
     public func close() { pool.close() }
 
-    /// Creates the schema `kvclone` and its tables in the database, as far as they do not exist.
-    ///
-    /// The user needs the privilege to create schemas in the database, even if the schema exists.
-    ///
-    /// - Throws: `newerFormat` if a newer library has installed the schema; `busy` if no connection is available;
-    ///   `storeNotFound` if the database does not exist; `invalidStore` if ``PostgresOptions/durability`` is not
-    ///   satisfied; `readOnly` on a standby; `diskFull`; `closed`; `io`, also for missing privileges.
-    public func install() throws(StoreError) {
-      do {
-        // Together, so that they are one transaction, and again if the connection was lost: they create what is missing.
-        _ = try pool.run(
-          ([ClusterSchema.lock] + ClusterSchema.install).map { PostgresStatement($0, isPrepared: false) },
-          isRepeatable: true)
-        let rows = try pool.run(
-          [PostgresStatement("SELECT version FROM kvclone.schema_version")], isRepeatable: true)[0]
-        try Self.check(version: rows.count > 0 ? rows.integer(0, 0) : nil)
-      } catch {
-        throw storeError(error)
-      }
-    }
-
     /// Basic facts about a store in a cluster.
     public struct StoreInfo: Sendable, Hashable {
       /// The name of the store, for opening it.
@@ -64,10 +43,15 @@
 
     /// Returns all stores of the database, sorted by name.
     ///
-    /// - Throws: `storeNotFound` if the database or the schema does not exist; `busy`, `invalidStore`, `closed`, `io`.
+    /// - Throws: `storeNotFound` if the database or the schema does not exist; `newerFormat`, `olderFormat`,
+    ///   `busy`, `invalidStore`, `closed`, `io`.
     public func stores() throws(StoreError) -> [StoreInfo] {
       do {
-        let rows = try pool.run([PostgresStatement(ClusterSchema.listStores)], isRepeatable: true)[0]
+        let found = try pool.run(
+          [PostgresStatement(SchemaVersions.statement), PostgresStatement(ClusterSchema.listStores)],
+          isRepeatable: true)
+        if let refusal = options.schema.refusal(found[0]) { throw refusal }
+        let rows = found[1]
         return (0..<rows.count).map { row in
           StoreInfo(
             name: rows.text(row, 0), commitNumber: rows.integer(row, 1) ?? 0, entryCount: rows.integer(row, 2) ?? 0)
@@ -82,8 +66,8 @@
     ///
     /// - Parameter name: the name of the store.
     /// - Throws: `storeNotFound` if the store does not exist; `busy` if another writer holds the write lock for more
-    ///   than 5 seconds; `readOnly`, `invalidStore`, `closed`; `io`, after which the store may be deleted if no
-    ///   server answered within ``PostgresOptions/resolveTimeout``.
+    ///   than 5 seconds; `newerFormat`, `olderFormat`, `readOnly`, `invalidStore`, `closed`;
+    ///   `io`, after which the store may be deleted if no server answered within ``PostgresOptions/resolveTimeout``.
     public func drop(_ name: String) throws(StoreError) {
       var dropped: Int64?
       try StoreRows.change(self) { (connection, isRepeated) throws(PostgresError) in
@@ -91,7 +75,12 @@
           PostgresStatement("BEGIN", isPrepared: false),
           PostgresStatement("SET LOCAL lock_timeout = 5000", isPrepared: false),
           PostgresStatement("SELECT id FROM kvclone.store WHERE name = $1 FOR UPDATE", [.text(name)]),
+          PostgresStatement(SchemaVersions.statement),
         ])
+        if let refusal = options.schema.refusal(found[3]) {
+          connection.rollBack()
+          return refusal
+        }
         let store = found[2].count > 0 ? found[2].integer(0, 0) : nil
         // Another process may have created a store with the name since.
         if let dropped, dropped != store {
@@ -125,24 +114,6 @@
         if error.isConnectionLost { pool.closeIdle() }
         return error.storeError
       default: return StoreError(.io, "the database server could not be used: \(error)")
-      }
-    }
-
-    static func check(version: Int64?) throws(StoreError) {
-      guard let version else {
-        throw StoreError(.invalidStore, "the schema kvclone has no version; run `kvclone cluster install`")
-      }
-      if version < ClusterSchema.version {
-        throw StoreError(
-          .olderFormat,
-          "the schema kvclone has version \(version), and this library needs \(ClusterSchema.version); run "
-            + "`kvclone cluster install`")
-      }
-      if version > ClusterSchema.version {
-        throw StoreError(
-          .newerFormat,
-          "the schema kvclone has version \(version), and this library knows \(ClusterSchema.version); use a newer "
-            + "library")
       }
     }
   }

@@ -49,6 +49,9 @@
     /// millisecond. The default is 100 milliseconds.
     public var watchInterval: Duration = .milliseconds(100)
 
+    /// The versions of the schema that the library knows; tests replace them.
+    var schema = SchemaVersions.library
+
     /// Creates options with default values.
     public init() {}
   }

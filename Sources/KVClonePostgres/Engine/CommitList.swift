@@ -8,10 +8,12 @@
     static let limit = 256
 
     /// The number of the store, and the commits from the known one on with what the later ones changed, or the last
-    /// one. Subqueries, not a join, which could read all commits.
+    /// one; and the lowest version of a library that may use the tables. Subqueries, not a join, which could read all
+    /// commits.
     static let statement = """
       SELECT (SELECT number FROM kvclone.store WHERE id = $1), c.number, c.token, \
-      CASE WHEN c.number > $2 THEN c.changed ELSE '' END FROM kvclone.commit c \
+      CASE WHEN c.number > $2 THEN c.changed ELSE '' END, \
+      (SELECT minimum FROM kvclone.schema_version WHERE id = 1) FROM kvclone.commit c \
       WHERE c.store = $1 AND c.number >= (SELECT CASE WHEN s.number - $2 > \(limit) THEN s.number \
       ELSE least($2, s.number) END FROM kvclone.store s WHERE s.id = $1) ORDER BY c.number
       """
@@ -26,6 +28,8 @@
         throw StoreError(
           .storeNotFound, "the store \(engine.name) is no longer in the cluster; it was dropped, or moved")
       }
+      // Another process may have raised the version of the tables since the store was opened.
+      if let refusal = engine.cluster.options.schema.refusal(minimum: rows.integer(0, 4) ?? 0) { throw refusal }
       let last = SharedCache.Commit(number: number, token: Array(rows.bytes(rows.count - 1, 2)))
       // A cache of another history has nothing in common: a failover has lost its last commits.
       guard let commit = known.commit, rows.integer(0, 1) == commit.number,

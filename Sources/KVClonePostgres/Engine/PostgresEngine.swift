@@ -29,7 +29,7 @@
         throw cluster.storeError(error)
       }
       guard rows.count > 0, let store = rows.integer(0, 0) else { throw PostgresCluster.notFound(name) }
-      try PostgresCluster.check(version: rows.isNull(0, 2) ? nil : rows.integer(0, 2))
+      if let refusal = cluster.options.schema.refusal(rows, from: 2) { throw refusal }
       self.cluster = cluster
       self.name = name
       self.store = store
@@ -50,7 +50,12 @@
         // Waits for a server process that still commits the row of an earlier attempt.
         let made = try connection.run([
           PostgresStatement("BEGIN", isPrepared: false), PostgresStatement(ClusterSchema.makeStore, [.text(name)]),
+          PostgresStatement(SchemaVersions.statement),
         ])
+        if let refusal = cluster.options.schema.refusal(made[2]) {
+          connection.rollBack()
+          return refusal
+        }
         guard made[1].count > 0, let store = made[1].integer(0, 0) else {
           if isRepeated, try StoreRows.isCreated(name, token, connection) { return nil }
           connection.rollBack()

@@ -21,24 +21,46 @@ struct ClusterCommand: ParsableCommand {
   struct Install: ToolCommand {
     static let configuration = CommandConfiguration(
       commandName: "install", abstract: "Creates the schema kvclone in the database, if it does not exist.",
-      discussion: "Needs the privilege to create schemas in the database.",
-      examples: ["kvclone cluster install --cluster postgresql://admin@db/kv"])
+      discussion: """
+        Needs the privilege to create schemas in the database. Prints the version of the schema. The version of an \
+        existing schema changes only with --upgrade, which needs the owner of the tables and waits up to 5 seconds for \
+        write transactions. Programs with an older library can then fail with `newerFormat`. There is no downgrade.
+        """,
+      examples: [
+        "kvclone cluster install --cluster postgresql://admin@db/kv",
+        "kvclone cluster install --upgrade --cluster postgresql://admin@db/kv",
+      ])
 
     @OptionGroup var global: GlobalOptions
     @OptionGroup var options: ClusterOptions
+
+    @Flag(help: "Raise the version of the schema to that of this program.")
+    var upgrade = false
 
     func run() throws {
       try options.check(global)
       #if Postgres
         let cluster = try options.postgres()
         defer { cluster.close() }
-        try Interruption.uninterrupted { try ClusterOptions.checked { try cluster.install() } }
+        let upgraded = try Interruption.uninterrupted {
+          try ClusterOptions.checked {
+            // A schema that is too old for this program refuses everything else.
+            let former = try upgrade && cluster.status().schemaVersion != nil ? cluster.upgrade() : nil
+            try cluster.install()
+            return former
+          }
+        }
         let status = try ClusterOptions.checked { try cluster.status() }
         try global.report {
           $0.nullable("schemaVersion", status.schemaVersion)
+          if let upgraded { $0.member("formerVersion", upgraded.from) }
         } text: { output in
           let version = status.schemaVersion.map(String.init) ?? "unknown"
-          try output.line("the schema kvclone is installed, version \(version)")
+          if let upgraded, upgraded.from != upgraded.to {
+            try output.line("the schema kvclone was upgraded from version \(upgraded.from) to \(version)")
+          } else {
+            try output.line("the schema kvclone is installed, version \(version)")
+          }
         }
       #endif
     }
