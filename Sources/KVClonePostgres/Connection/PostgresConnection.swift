@@ -76,8 +76,7 @@
       }
       self.handle = handle
       guard PQstatus(handle) == CONNECTION_OK else {
-        let message = String(cString: PQerrorMessage(handle))
-        throw PostgresError(state: Self.state(ofConnectError: message), message: message, isConnectionLost: false)
+        throw ConnectFailure.error(String(cString: PQerrorMessage(handle)), address)
       }
       // Notices would go to the standard error output of the program.
       PQsetNoticeReceiver(
@@ -143,18 +142,6 @@
       guard let list = PQconninfo(handle) else { return nil }
       defer { PQconninfoFree(list) }
       return Self.value(of: keyword, list)
-    }
-
-    /// libpq has no code for an error while connecting, but the text of the server, which names the reason.
-    private static func state(ofConnectError message: String) -> String {
-      if message.contains("password authentication failed") || message.contains("no password supplied") {
-        return "28P01"
-      }
-      if message.contains("pg_hba.conf") || message.contains("authentication failed") { return "28000" }
-      if message.contains("too many clients") || message.contains("remaining connection slots") { return "53300" }
-      if message.contains("is starting up") || message.contains("is shutting down") { return "57P03" }
-      if message.contains("database \""), message.contains("does not exist") { return "3D000" }
-      return ""
     }
 
     /// Sends statements together, and returns their results in one round trip.

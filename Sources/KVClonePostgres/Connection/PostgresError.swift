@@ -24,20 +24,21 @@
 
     /// The error for callers of the store.
     var storeError: StoreError {
-      if state == Self.forked.state { return StoreError(.forked, message) }
-      return described
-    }
-
-    private var described: StoreError {
-      StoreError(kind, "\(explanation): \(message)\(remedy)", underlyingError: self)
+      switch state {
+      case Self.forked.state: StoreError(.forked, message)
+      case ConnectFailure.unreadableAddress: StoreError(.io, message)
+      default: StoreError(kind, "\(explanation): \(message)\(remedy)", underlyingError: self)
+      }
     }
 
     private var kind: StoreError.Kind {
       switch state {
-      case "55P03", "53300", "57P03", "40001", "40P01": .busy
+      case "55P03", "53300", "57P03", "40001", "40P01", ConnectFailure.noWriter: .busy
       case "53100": .diskFull
       case "25006": .readOnly
       case "3D000", "42P01", "3F000": .storeNotFound
+      case "42703": .invalidStore
+      case "XX001", "XX002": .corrupted
       default: .io
       }
     }
@@ -47,6 +48,8 @@
       return switch state {
       case "": "the database server cannot be reached"
       case "28P01", "28000": "the database server refused the user"
+      case ConnectFailure.certificate: "the encrypted connection to the database server failed"
+      case ConnectFailure.noWriter: "no server of the address takes writes"
       default: "the database server reported an error (\(state))"
       }
     }
@@ -56,13 +59,27 @@
       case "28P01", "28000": "; check the user, the password (.pgpass or a service file) and pg_hba.conf"
       case "3D000": "; create the database, or check its name"
       case "42P01", "3F000": "; run `kvclone cluster install`"
-      case "42501": "; grant the user usage of the schema kvclone and its tables"
+      case "42703": "; the tables are not those of this library: use the library that installed the schema kvclone"
+      case "42501":
+        "; grant the user usage of the schema kvclone and its tables, and for `kvclone cluster install` the privilege "
+          + "CREATE on the database"
       case "53100": "; free disk space on the database server"
+      case "53200": "; give the database server more memory, or change less in one transaction"
       case "53300": "; raise max_connections, or lower PostgresOptions.connections"
       case "55P03": "; another writer holds the store; wait for its end, or raise the timeout"
       case "25006": "; connect to the primary (target_session_attrs=read-write)"
+      case "57014": "; repeat the call, and raise statement_timeout for the user if it caused this"
+      case "25P03": "; repeat the call, with shorter transactions or a higher PostgresOptions.writerIdleLimit"
+      case "57P01", "57P02", "57P03": "; repeat the call when the database server runs again"
+      case "40001", "40P01": "; repeat the call"
+      case "58P01", "58030": "; check the disk of the database server"
+      case "XX001", "XX002": "; check the database by pg_amcheck, and restore a backup of the server"
+      case ConnectFailure.certificate:
+        "; check sslmode and sslrootcert of the address, and the dates and names of the server's certificate"
+      case ConnectFailure.noWriter: "; repeat the call after the failover, or check the hosts of the address"
+      case "" where isConnectionLost: "; repeat the call, and check whether the database server runs"
       case "": "; check the address, and whether the server runs"
-      default: ""
+      default: isConnectionLost ? "; repeat the call" : "; see the log of the database server"
       }
     }
   }
