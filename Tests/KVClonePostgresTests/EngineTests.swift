@@ -166,33 +166,6 @@
       #expect(try fixture.entries().map(\.key) == [[2]])
     }
 
-    /// The statements that read, with values.
-    private static func statements(store: Int64, table: UInt32) -> [(String, [PostgresValue])] {
-      let place = [PostgresValue.int8(store), .int4(Int32(table))]
-      var list = PostgresArray.ofBytea
-      for key in [[1], [2]] as [[UInt8]] { key.withUnsafeBytes { list.append($0) } }
-      return [
-        (EntryReader.forwards, place + [.bytea([1]), .int8(128)]),
-        (EntryReader.forwardsToEnd, place + [.bytea([1]), .int8(128), .bytea([2])]),
-        (EntryReader.backwards, place + [.int8(128)]),
-        (EntryReader.backwardsFromKey, place + [.int8(128), .bytea([2])]),
-        (EntryReader.listed, place + [list.value]),
-      ]
-    }
-
-    @Test("every statement on entries uses the primary key, without statistics")
-    func plans() throws {
-      let fixture = try ClusterFixture(processes: 1)
-      try fixture.write { tx in
-        for number in 0..<2000 { try tx.put(fixture.table, [UInt8(number >> 8), UInt8(number & 255)], [1]) }
-      }
-      for (text, values) in Self.statements(store: fixture.engines[0].store, table: fixture.table.handle) {
-        let rows = try fixture.sql("EXPLAIN (FORMAT TEXT) " + text, values)
-        let plan = (0..<rows.count).map { rows.text($0, 0) }.joined(separator: "\n")
-        #expect(plan.contains("entry_pkey") && !plan.contains("Seq Scan") && !plan.contains("Sort"), "\(text)\n\(plan)")
-      }
-    }
-
     @Test("a store with the name exists; one without it does not; a dropped one is gone for those that have it open")
     func names() throws {
       let fixture = try ClusterFixture(processes: 1)

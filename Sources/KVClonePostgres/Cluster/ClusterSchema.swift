@@ -58,9 +58,12 @@
     /// The tables with rows of each store, in the order in which a store is deleted.
     static let tablesOfStores = ["stager", "tally", "commit", "entry"]
 
+    /// The store, its tables, and the version of the schema. Materialized: otherwise a plan that was made for few stores
+    /// can read all of them in the order of their ids.
     static let findStore = """
-      SELECT s.id, t.tbl, v.version, v.minimum FROM kvclone.store s \
-      LEFT JOIN kvclone.schema_version v ON v.id = 1 LEFT JOIN kvclone.tally t ON t.store = s.id WHERE s.name = $1
+      WITH s AS MATERIALIZED (SELECT id FROM kvclone.store WHERE name = $1) \
+      SELECT s.id, t.tbl, v.version, v.minimum FROM s \
+      LEFT JOIN kvclone.schema_version v ON v.id = 1 LEFT JOIN kvclone.tally t ON t.store = s.id
       """
 
     static let makeStore = "INSERT INTO kvclone.store (name, number) VALUES ($1, 0) ON CONFLICT DO NOTHING RETURNING id"

@@ -58,8 +58,8 @@
       let found = try connection.run([
         PostgresStatement(
           """
-          SELECT s.id FROM kvclone.store s JOIN kvclone.commit c ON c.store = s.id AND c.number = 0 \
-          WHERE s.name = $1 AND c.token = $2 FOR UPDATE OF s
+          SELECT s.id FROM kvclone.store s WHERE s.name = $1 \
+          AND (SELECT c.token FROM kvclone.commit c WHERE c.store = s.id AND c.number = 0) = $2 FOR UPDATE
           """, [.text(name), .bytea(token)])
       ])
       guard found[0].count > 0, let store = found[0].integer(0, 0) else { return false }

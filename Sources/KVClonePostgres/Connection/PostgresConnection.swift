@@ -46,10 +46,11 @@
       case statement
     }
 
-    /// Session settings: lookups by key and scans in key order are the only good plans, even for a table without
-    /// statistics; and a writer that stops is not to hold a store forever.
+    /// Session settings: lookups by key and scans in key order are the only good plans, also for a table without
+    /// statistics. A join by hashes would read all entries of a store to delete one.
     private static let settings = [
       "SET enable_seqscan = off", "SET enable_bitmapscan = off", "SET enable_sort = off",
+      "SET enable_hashjoin = off", "SET enable_mergejoin = off",
       "SET plan_cache_mode = force_generic_plan", "SET client_min_messages = warning",
       "SET default_transaction_isolation = 'read committed'",
     ]
