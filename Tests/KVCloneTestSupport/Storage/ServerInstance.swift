@@ -72,7 +72,9 @@
     }
 
     /// The address of the server, for libpq.
-    package var address: String { "host=\(directory) user=kvclone dbname=postgres" }
+    package var address: String {
+      "host=\(directory) user=kvclone dbname=postgres" + (settings["port"].map { " port=\($0)" } ?? "")
+    }
 
     /// Starts the server, and waits until it takes connections.
     package func start() throws {
