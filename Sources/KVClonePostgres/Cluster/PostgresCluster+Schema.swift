@@ -43,9 +43,9 @@
 
     /// Raises the version of the schema `kvclone` to that of this library, in one transaction.
     ///
-    /// Waits up to 5 seconds for write transactions of all stores, and new ones wait for the upgrade. Libraries of
-    /// older versions can then get `newerFormat` with their next transaction, also with stores that are already open.
-    /// There is no downgrade. The user must own the tables.
+    /// Waits up to 5 seconds for write transactions of all stores, and for read transactions if it alters tables that
+    /// they use. New ones wait for the upgrade. Libraries of older versions can then get `newerFormat` with their next
+    /// transaction, also with stores that are already open. There is no downgrade. The user must own the tables.
     ///
     /// - Returns: the versions before and after. They are equal if the schema already has this version or a later one.
     /// - Throws: `storeNotFound` if the schema or the database does not exist; `newerFormat` if the schema requires a
