@@ -1,4 +1,5 @@
 import Foundation
+import KVClone
 import Testing
 
 @testable import KVCloneTool

@@ -1,4 +1,5 @@
 import Foundation
+import KVClone
 import Testing
 
 @testable import KVCloneTool
@@ -62,8 +63,9 @@ struct StoreAddressTests {
   func cluster() throws {
     #expect(try ClusterURL("postgres://a@b/kv?x=y").databaseURL() == "postgresql://a@b/kv?x=y")
     for text in ["postgresql://db", "postgresql://db/", "postgresql://db/kv/t", "host=db", "notes.kvclone"] {
-      let failure = try #require(throws: Failure.self) { try ClusterURL(text).databaseURL() }
-      #expect(failure.code == 64 && failure.message.contains("postgresql://USER@HOST/DATABASE"), "\(text)")
+      let error = try #require(throws: StoreError.self) { try ClusterURL(text).databaseURL() }
+      #expect(error.kind == .invalidDestination, "\(text)")
+      #expect(error.message.contains("postgresql://USER@HOST/DATABASE"), "\(text)")
     }
   }
 

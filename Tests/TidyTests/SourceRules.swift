@@ -24,7 +24,7 @@ enum SourceRules {
       "CKVClonePostgres", "KVClone", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel",
     ],
     "KVCloneService": ["KVClone", "KVCloneOperations"],
-    "KVCloneInbox": ["KVClone", "KVCloneService"],
+    "KVCloneInbox": ["KVClone", "KVCloneService", "KVClonePostgres"],
     "KVCloneDemo": ["KVClone", "KVCloneOperations"],
     "KVCloneBench": ["KVClone", "KVCloneOperations", "KVCloneDemo"],
     "KVCloneTool": [

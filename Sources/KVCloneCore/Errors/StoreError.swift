@@ -23,7 +23,8 @@ public struct StoreError: KVCloneError, Hashable {
     public static let fileExists = Kind(rawValue: "fileExists")
     /// A destination path cannot be used.
     ///
-    /// The parent directory does not exist or is not a directory, or the path lies inside the directory of a store.
+    /// The parent directory does not exist or is not a directory, or the path lies inside the directory of a store. Or
+    /// the name or the URL of a store in a cluster is invalid.
     public static let invalidDestination = Kind(rawValue: "invalidDestination")
     /// The file at the path is not a KVClone store, or must not be opened because of a symlink, its owner or its mode.
     public static let invalidStore = Kind(rawValue: "notAStore")

@@ -20,10 +20,10 @@ struct ClusterOptions: ParsableArguments {
   private func url() throws -> String {
     if let cluster {
       guard !cluster.isEmpty else { throw Failure(usage: "--cluster is an empty string; give a URL") }
-      return try ClusterURL(cluster).databaseURL()
+      return try Failure.ofUsage { () throws(StoreError) in try ClusterURL(cluster).databaseURL() }
     }
     if let cluster = ProcessInfo.processInfo.environment["KVCLONE_CLUSTER"], !cluster.isEmpty {
-      return try ClusterURL(cluster).databaseURL()
+      return try Failure.ofUsage { () throws(StoreError) in try ClusterURL(cluster).databaseURL() }
     }
     throw Failure(usage: "no cluster is given; use --cluster URL, or set KVCLONE_CLUSTER")
   }

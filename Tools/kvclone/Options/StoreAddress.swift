@@ -22,7 +22,7 @@ enum StoreAddress: Equatable {
   /// Parses an address, whether or not this build can use it.
   static func parsed(_ text: String) throws -> StoreAddress {
     guard ClusterURL.isURL(text) else { return .directory(text) }
-    let parts = try ClusterURL(text).storeParts()
+    let parts = try Failure.ofUsage { () throws(StoreError) in try ClusterURL(text).storeParts() }
     return .cluster(database: parts.database, name: parts.name)
   }
 

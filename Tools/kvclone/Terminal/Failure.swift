@@ -48,6 +48,15 @@ struct Failure: Error {
     self.init("usage", message, code: Code.usage)
   }
 
+  /// Runs a check of an argument, and makes its error a usage error.
+  static func ofUsage<R>(_ body: () throws(StoreError) -> R) throws -> R {
+    do throws(StoreError) {
+      return try body()
+    } catch {
+      throw Failure(usage: error.message)
+    }
+  }
+
   /// An error of the operating system.
   ///
   /// - Parameter subject: what failed: "FILE cannot be written".

@@ -1,11 +1,12 @@
 import Foundation
+package import KVCloneCore
 
 /// The URL of a PostgreSQL database as libpq takes it, optionally with the name of a store behind the database:
 /// `postgresql://USER@HOST:PORT,HOST/DATABASE/NAME?PARAMETERS`.
 ///
 /// A URL may contain a password. Therefore no error contains a part of it, and everything that libpq's messages would
 /// quote is rejected here.
-struct ClusterURL: Equatable {
+package struct ClusterURL: Equatable, Sendable {
   private static let schemes = ["postgresql://", "postgres://"]
 
   /// The user and hosts, and the parameters with their question mark, as they were given.
@@ -15,7 +16,7 @@ struct ClusterURL: Equatable {
   private let path: [String]
 
   /// Whether a text is the URL of a database, rather than a path.
-  static func isURL(_ text: String) -> Bool { scheme(of: text) != nil }
+  package static func isURL(_ text: String) -> Bool { scheme(of: text) != nil }
 
   private static func scheme(of text: String) -> String? {
     schemes.first { text.prefix($0.count).lowercased() == $0 }
@@ -23,10 +24,10 @@ struct ClusterURL: Equatable {
 
   /// Parses a URL.
   ///
-  /// - Throws: a usage error.
-  init(_ text: String) throws {
+  /// - Throws: `invalidDestination`.
+  package init(_ text: String) throws(StoreError) {
     guard let scheme = Self.scheme(of: text) else {
-      throw Failure(usage: "a cluster is given by a URL; write postgresql://USER@HOST/DATABASE")
+      throw StoreError(.invalidDestination, "a cluster is given by a URL; write postgresql://USER@HOST/DATABASE")
     }
     let rest = text.dropFirst(scheme.count)
     // libpq ends the user at the first @ before any slash.
@@ -44,34 +45,40 @@ struct ClusterURL: Equatable {
     guard rest.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }), Self.isPercentEncoded(rest), !hosts.contains("@"),
       !path.contains("@")
     else {
-      throw Failure(
-        usage: "the URL of the cluster has a character that is not percent-encoded; write @ as %40, / as %2F and % as "
+      throw StoreError(
+        .invalidDestination,
+        "the URL of the cluster has a character that is not percent-encoded; write @ as %40, / as %2F and % as "
           + "%25")
     }
     guard Self.arePortsValid(hosts) else {
-      throw Failure(
-        usage: "the URL of the cluster has a port that is not a number; in a password, write @ as %40 and / as %2F")
+      throw StoreError(
+        .invalidDestination,
+        "the URL of the cluster has a port that is not a number; in a password, write @ as %40 and / as %2F")
     }
     let parameters = query.dropFirst().split(separator: "&", omittingEmptySubsequences: false)
     guard query.count < 2 || parameters.allSatisfy({ $0.count { $0 == "=" } == 1 }) else {
-      throw Failure(usage: "the URL of the cluster has a parameter that is not written NAME=VALUE; write = as %3D")
+      throw StoreError(
+        .invalidDestination, "the URL of the cluster has a parameter that is not written NAME=VALUE; write = as %3D")
     }
   }
 
   /// Returns the URL of the database, and the decoded name of the store.
   ///
-  /// - Throws: a usage error unless the path has both.
-  func storeParts() throws -> (database: String, name: String) {
+  /// - Throws: `invalidDestination` unless the path has both.
+  package func storeParts() throws(StoreError) -> (database: String, name: String) {
     guard let database = path.first, !database.isEmpty, path.count > 1 else {
-      throw Failure(usage: "the URL of the store names no database; write postgresql://USER@HOST/DATABASE/NAME")
+      throw StoreError(
+        .invalidDestination, "the URL of the store names no database; write postgresql://USER@HOST/DATABASE/NAME")
     }
     guard path.count == 2 else {
-      throw Failure(
-        usage: "the URL of the store has more than a database and a name; write a / within the name as %2F")
+      throw StoreError(
+        .invalidDestination,
+        "the URL of the store has more than a database and a name; write a / within the name as %2F")
     }
     guard let name = path[1].removingPercentEncoding, (1...255).contains(name.utf8.count) else {
-      throw Failure(
-        usage: "the URL of the store ends without a name of 1 to 255 bytes in UTF-8; write "
+      throw StoreError(
+        .invalidDestination,
+        "the URL of the store ends without a name of 1 to 255 bytes in UTF-8; write "
           + "postgresql://USER@HOST/DATABASE/NAME")
     }
     return (url(database: database), name)
@@ -79,14 +86,16 @@ struct ClusterURL: Equatable {
 
   /// Returns the URL of the database, without a store.
   ///
-  /// - Throws: a usage error if it also has the name of a store, or no database.
-  func databaseURL() throws -> String {
+  /// - Throws: `invalidDestination` if it also has the name of a store, or no database.
+  package func databaseURL() throws(StoreError) -> String {
     guard let database = path.first, !database.isEmpty else {
-      throw Failure(usage: "the URL of the cluster names no database; write postgresql://USER@HOST/DATABASE")
+      throw StoreError(
+        .invalidDestination, "the URL of the cluster names no database; write postgresql://USER@HOST/DATABASE")
     }
     guard path.count == 1 else {
-      throw Failure(
-        usage: "the URL of the cluster has more than a database; write postgresql://USER@HOST/DATABASE without a store")
+      throw StoreError(
+        .invalidDestination,
+        "the URL of the cluster has more than a database; write postgresql://USER@HOST/DATABASE without a store")
     }
     return url(database: database)
   }
@@ -94,7 +103,7 @@ struct ClusterURL: Equatable {
   private func url(database: String) -> String { "\(Self.schemes[0])\(authority)/\(database)\(query)" }
 
   /// Returns the URL of a database with a shorter wait for a connection, unless it has one of its own.
-  static func url(_ url: String, connectingWithin seconds: Int) -> String {
+  package static func url(_ url: String, connectingWithin seconds: Int) -> String {
     if url.contains("connect_timeout=") { return url }
     return url + (url.contains("?") ? "&" : "?") + "connect_timeout=\(seconds)"
   }
