@@ -93,8 +93,11 @@ let package = Package(
       ],
       swiftSettings: common),
     .executableTarget(
-      name: "KVCloneInbox", dependencies: [.target(name: "KVCloneService", condition: service)],
-      path: "Tools/service-example", swiftSettings: common),
+      name: "KVCloneInbox",
+      dependencies: [
+        .target(name: "KVCloneService", condition: service), .target(name: "KVClonePostgres", condition: postgres),
+      ],
+      path: "Tools/service-example", exclude: ["Dockerfile", "Notes.xcdatamodeld"], swiftSettings: common),
     .executableTarget(
       name: "KVCloneServiceProbe",
       dependencies: [

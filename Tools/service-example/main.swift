@@ -3,6 +3,9 @@
 //     swift build --traits Service --product KVCloneInbox
 //     .build/debug/KVCloneInbox STORE MODEL.xcdatamodeld INBOX [READY]
 //
+// STORE is a directory or, in a build with `--traits Service,Postgres`, a URL such as postgresql://app@db/kv/NAME.
+// Processes on several machines can use one store in a cluster, each with an inbox of its own.
+//
 // Write each file as NAME.part, and rename it when it is complete (`mv NAME.part NAME.ndjson`). A file must not refer
 // to other files. It is moved to INBOX/work, and then to one of these folders:
 //
@@ -150,7 +153,7 @@
   if let ready { try? FileManager.default.removeItem(at: ready) }
   let logger = Logger(label: "inbox")
   let model = try ManagedObjectModel.load(contentsOf: arguments[2]).model
-  let store = StoreService(try ObjectStore.open(at: arguments[1], model: model), logger: logger)
+  let store = StoreService(try openStore(at: arguments[1], model: model), logger: logger)
   let inbox = Inbox(store: store, folder: URL(fileURLWithPath: arguments[3]), logger: logger)
   var services: [any Service] = [store, inbox]
   if let ready { services.append(Readiness(store: store, file: ready)) }

@@ -1,0 +1,24 @@
+#if Service
+  import KVClone
+
+  #if Postgres
+    import KVClonePostgres
+  #endif
+
+  /// Opens a store in a directory or, by its URL, in a cluster. Creates it if it does not exist.
+  func openStore(at place: String, model: ManagedObjectModel) throws -> ObjectStore {
+    #if Postgres
+      if PostgresStoreURL.isURL(place) {
+        let url = try PostgresStoreURL(place)
+        // If a process stops or loses its network during a write, the others wait for this time,
+        var cluster = PostgresOptions()
+        cluster.writerIdleLimit = .seconds(5)
+        // and longer, so that they only wait.
+        var options = StoreOptions()
+        options.busyTimeout = .seconds(20)
+        return try PostgresCluster(url.database, options: cluster).openStore(url.name, model: model, options: options)
+      }
+    #endif
+    return try ObjectStore.open(at: place, model: model)
+  }
+#endif
