@@ -23,12 +23,15 @@ require_postgres() {
   postgres_programs >/dev/null || fail "the package postgresql is installed, but pg_ctl was not found"
 }
 
+# A command that runs programs of the server elsewhere, such as in a network namespace.
+postgres_launcher=()
+
 # Runs a program of the server: it refuses to run as root.
 as_postgres() {
   if [ "$(id -u)" = 0 ]; then
-    setpriv --reuid postgres --regid postgres --init-groups env HOME=/tmp "$@"
+    "${postgres_launcher[@]}" setpriv --reuid postgres --regid postgres --init-groups env HOME=/tmp "$@"
   else
-    "$@"
+    "${postgres_launcher[@]}" "$@"
   fi
 }
 
