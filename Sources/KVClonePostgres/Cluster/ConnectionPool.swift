@@ -165,10 +165,12 @@
 
     /// Returns a connection. One that was lost is closed.
     func give(back connection: PostgresConnection, isUsable: Bool = true) {
+      // Before others can take it, which changes its holder.
+      let thread = connection.holder
       condition.lock()
       if isUsable, !connection.isBroken, !isClosed { idle.append(connection) }
       condition.unlock()
-      free(connection.holder)
+      free(thread)
     }
 
     /// Runs statements on a connection of the pool, in one round trip.

@@ -6,6 +6,8 @@
   enum CommitList {
     /// A cache that has missed more commits than this is emptied: their lists would be larger than what they save.
     static let limit = 256
+    /// The numbers that commits can have: calculations with them do not overflow.
+    private static let numbers = 0...Int64.max / 2
 
     /// The number of the store, and the commits from the known one on with what the later ones changed, or the last
     /// one; and the lowest version of a library that may use the tables. Subqueries, not a join, which could read all
@@ -30,6 +32,10 @@
       }
       // Another process may have raised the version of the tables since the store was opened.
       if let refusal = engine.cluster.options.schema.refusal(minimum: rows.integer(0, 4) ?? 0) { throw refusal }
+      guard numbers.contains(number) else {
+        throw StoreError(
+          .corrupted, "the store \(engine.name) has the invalid commit number \(number); restore the database")
+      }
       let last = SharedCache.Commit(number: number, token: Array(rows.bytes(rows.count - 1, 2)))
       // A cache of another history has nothing in common: a failover has lost its last commits.
       guard let commit = known.commit, rows.integer(0, 1) == commit.number,

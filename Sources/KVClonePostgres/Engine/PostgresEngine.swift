@@ -34,7 +34,9 @@
       self.name = name
       self.store = store
       cache = SharedCache(byteLimit: cluster.options.cacheBytes)
-      let found = (0..<rows.count).compactMap { rows.isNull($0, 1) ? nil : rows.integer($0, 1).map(UInt32.init) }
+      let found = (0..<rows.count).compactMap { row in
+        rows.isNull(row, 1) ? nil : rows.integer(row, 1).flatMap { UInt32(exactly: $0) }
+      }
       tables = Mutex(Set(found))
     }
 

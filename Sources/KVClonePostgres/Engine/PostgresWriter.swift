@@ -231,6 +231,8 @@
         return
       }
       try beginChange(first.key)
+      // A deletion that is sent later would delete a copied entry with its key.
+      if overlay.table(table.handle)?.next(from: first.key) != nil { try send() }
       var previous = try lastKey(table.handle)
       for entry in run {
         try beginChange(entry.key, byteCount: entry.value.count)
