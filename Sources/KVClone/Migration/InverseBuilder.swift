@@ -15,7 +15,7 @@ struct InverseBuilder: ~Copyable, SessionOwner {
   mutating func build(
     rootCode: UInt16, _ oneSided: [UInt16: [CompiledRelationship]], _ run: MigrationRun
   ) throws(StoreError) {
-    var batches = ObjectBatches(rootCode: rootCode)
+    var batches = ObjectBatches(session, rootCode: rootCode)
     while let batch = try batches.next(session, where: { oneSided[$0] != nil }) {
       for (id, code) in batch {
         for relationship in oneSided[code] ?? [] {

@@ -47,7 +47,9 @@ struct ListSweeper: ~Copyable, SessionOwner {
     var next: ShortKey? = ListAddress(
       links: session.schema.tables.links, owner: ObjectID(rawValue: 0), relationship: 0
     ).key(.chunk, 0)
+    var windows = ReadWindows(session.storage)
     while let start = next {
+      windows.renew()
       var lists: [ListAddress] = []
       next = try Self.gatherLists(session.storage, session.schema, lost, from: start, into: &lists)
       for list in lists { try sweep(list, lost) }

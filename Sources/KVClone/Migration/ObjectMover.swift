@@ -62,7 +62,7 @@ struct ObjectMover: ~Copyable, SessionOwner {
             || entity.relationships.contains { from.contains($0.destinationRootCode) } || !entity.referrerCodes.isEmpty)
       }.map(\.code))
     for rootCode in session.schema.rootCodes {
-      var batches = ObjectBatches(rootCode: rootCode, below: ends[rootCode] ?? 0)
+      var batches = ObjectBatches(session, rootCode: rootCode, below: ends[rootCode] ?? 0)
       while let batch = try batches.next(session, where: { concerned.contains($0) }) {
         for (id, _) in batch { try move(id, moved, tables) }
         try run.advance(by: batch.count)
@@ -89,7 +89,7 @@ struct ObjectMover: ~Copyable, SessionOwner {
       for to in Set(moves.filter { $0.from == from }.map(\.to)).sorted() {
         let entities = Set(moves.filter { $0.from == from && $0.to == to }.map(\.entity))
         let set = SerialSet()
-        var batches = ObjectBatches(rootCode: from)
+        var batches = ObjectBatches(session, rootCode: from)
         while let batch = try batches.next(session, where: { entities.contains($0) }) {
           for (id, _) in batch { _ = set.insert(id.serial) }
           try run.advance(by: 0)

@@ -55,15 +55,19 @@ enum ObjectSearch {
 }
 
 /// Reads the objects of a root's table in batches, between which the transaction may change everything.
-struct ObjectBatches {
+///
+/// Each batch is a scope of reads: bytes that are read while it is processed are valid until the next one.
+struct ObjectBatches: ~Copyable {
   /// The number of objects per batch.
   private static let batchCount = 1024
 
   private let end: UInt64
   private var start: ObjectID?
+  private var windows: ReadWindows
 
   /// - Parameter end: the serial to stop at.
-  init(rootCode: UInt16, below end: UInt64 = .max) {
+  init(_ session: borrowing Session, rootCode: UInt16, below end: UInt64 = .max) {
+    windows = ReadWindows(session.storage)
     self.end = end
     start = ObjectID(rootCode: rootCode, serial: 0)
   }
@@ -73,6 +77,7 @@ struct ObjectBatches {
     _ session: borrowing Session, where isWanted: (UInt16) -> Bool
   ) throws(StoreError) -> [(id: ObjectID, entity: UInt16)]? {
     while let start {
+      windows.renew()
       let batch = try gather(session, from: start, isWanted)
       if !batch.isEmpty { return batch }
     }

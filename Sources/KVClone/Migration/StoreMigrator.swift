@@ -246,7 +246,7 @@ struct StoreMigrator: ~Copyable {
     var count = 0
     for rootCode in session.schema.rootCodes {
       let isRetired = step.isRetired(rootCode: rootCode)
-      var batches = ObjectBatches(rootCode: rootCode)
+      var batches = ObjectBatches(session, rootCode: rootCode)
       while let batch = try batches.next(session, where: { removed.contains($0) }) {
         count += batch.count
         if !isRetired {
@@ -306,7 +306,9 @@ struct StoreMigrator: ~Copyable {
         }
         return true
       }
-      for id in suspects { try requireUnique(constraint, id, run) }
+      try session.readScope { () throws(StoreError) in
+        for id in suspects { try requireUnique(constraint, id, run) }
+      }
     }
   }
 

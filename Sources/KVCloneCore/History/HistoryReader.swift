@@ -49,7 +49,9 @@ package enum HistoryReader {
     // A write transaction may already have written entries of its own.
     let last = try session.counter(MetadataKey.commitCounter)
     var next = commit + 1
+    var windows = ReadWindows(session.storage)
     while next <= last {
+      windows.next()
       let key = ShortKey.change(commit: next, part: 0)
       guard let entry = try session.storage.seek(session.schema.tables.changes, key.bytes, .atOrAfter) else { return }
       let place = try HistoryWriter.changeKey(entry.key)
@@ -96,7 +98,9 @@ package enum HistoryReader {
     else {
       throw StoreError(.historyExpired, "the history of commit \(commit) was purged; read the objects themselves")
     }
+    var windows = ReadWindows(session.storage)
     for number in 0..<header.partCount {
+      windows.next()
       guard let part = try entry(commit, number + 1, as: ChangePart.self, in: session) else {
         throw Self.damagedHistory(commit)
       }

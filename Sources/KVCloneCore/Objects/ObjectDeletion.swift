@@ -53,7 +53,7 @@ package enum ObjectDeletion {
   {
     var doomed = ObjectSet()
     var queue = ObjectQueue()
-    try ids.forEach { (id) throws(StoreError) in
+    try session.forEachAnnounced(ids) { (id) throws(StoreError) in
       guard try session.exists(id) else { throw session.schema.notFound(id) }
       if doomed.insert(id) { queue.add(id) }
       return true

@@ -33,10 +33,12 @@ package enum ObjectValidation {
     _ objects: ObjectSet, in session: borrowing Session, _ body: (ObjectID, [ValidationIssue]) -> Bool
   ) throws(StoreError) {
     var patterns = TextPatterns()
+    var windows = ReadWindows(session.storage)
     for (rootCode, serials) in objects.sets.enumerated() {
       // Many models have no rules, and then nothing is read.
       guard let serials, session.schema.isValidated(rootCode: UInt16(rootCode)) else { continue }
       try ObjectSet(rootCode: UInt16(rootCode), serials).forEach { (id) throws(StoreError) in
+        windows.next()
         var issues: [ValidationIssue] = []
         try validate(id, &patterns, &issues, in: session)
         return issues.isEmpty || body(id, issues)

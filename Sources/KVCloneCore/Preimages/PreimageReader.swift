@@ -139,11 +139,15 @@ package struct PreimageReader {
   package func next(
     _ table: TableCode, from key: UnsafeRawBufferPointer, limit: UnsafeRawBufferPointer?, into state: SavedState
   ) throws(StoreError) {
+    let mark = inner.beginReadScope()
+    defer { inner.endReadScope(mark) }
     state.take(try firstEntry(table, key, epoch: 0, limit: limit))
   }
 
   /// Copies the preimage after another one, or determines it if it is not certain.
   package func next(_ table: TableCode, after state: SavedState, limit: UnsafeRawBufferPointer?) throws(StoreError) {
+    let mark = inner.beginReadScope()
+    defer { inner.endReadScope(mark) }
     state.take(
       try firstEntry(table, state.keyBytes, epoch: state.isCertain ? .max : epoch, limit: limit))
   }

@@ -14,7 +14,9 @@ struct BlobRecount: ~Copyable, SessionOwner {
   /// Sets every blob's reference count, and removes unreferenced blobs.
   mutating func run(_ count: (UInt64) -> UInt64) throws(StoreError) {
     var next: UInt64? = 1
+    var windows = ReadWindows(session.storage)
     while let start = next {
+      windows.next()
       let key = ShortKey.blobInfo(start)
       guard let serial = try Self.blob(atOrAfter: key, session.storage, session.blobTables) else { break }
       next = serial < .max ? serial + 1 : nil

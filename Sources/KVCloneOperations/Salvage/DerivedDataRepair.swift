@@ -33,8 +33,10 @@ struct DerivedDataRepair: ~Copyable, SessionOwner {
   private borrowing func wrongIndexKeys(from start: [UInt8]) throws(StoreError) -> ([[UInt8]], next: [UInt8]?) {
     var keys: [[UInt8]] = []
     var next: [UInt8]?
+    var windows = ReadWindows(session.storage)
     try session.storage.scanToEnd(of: session.schema.tables.indexes, from: start.span.bytes) {
       (key, value) throws(StoreError) in
+      windows.next()
       if keys.count == Self.batchCount {
         next = key.withUnsafeBytes { Array($0) }
         return false
@@ -82,7 +84,9 @@ struct DerivedDataRepair: ~Copyable, SessionOwner {
     var next: ObjectID?
     let first = ShortKey.object(start)
     let schema = session.schema
+    var windows = ReadWindows(session.storage)
     try session.storage.scanToEnd(of: table, from: first.bytes) { (key, value) throws(StoreError) in
+      windows.next()
       let id = try schema.objectID(key)
       if keys.count >= Self.batchCount {
         next = id
@@ -139,7 +143,9 @@ struct DerivedDataRepair: ~Copyable, SessionOwner {
     var next: ObjectID?
     let first = ShortKey.object(start)
     let schema = session.schema
+    var windows = ReadWindows(session.storage)
     try session.storage.scanToEnd(of: table, from: first.bytes) { (key, value) throws(StoreError) in
+      windows.next()
       let id = try schema.objectID(key)
       if links.count >= 64 * Self.batchCount {
         next = id
@@ -168,7 +174,9 @@ struct DerivedDataRepair: ~Copyable, SessionOwner {
     try BlobRecount.own(&session) { (recount) throws(StoreError) in try recount.run { tally.count($0) } }
     if !removesPieces { return }
     var next: UInt64? = 0
+    var windows = ReadWindows(session.storage)
     while let start = next {
+      windows.next()
       guard let serial = try blobWithPieces(atOrAfter: start) else { return }
       next = serial < .max ? serial + 1 : nil
       if try !session.has(session.schema.tables.blobinfo, ShortKey.blobInfo(serial).array),

@@ -65,9 +65,7 @@ extension WriteTransaction {
     if !replaced.isEmpty { result.objectIDs = result.objectIDs.map { replaced.last(from: $0) } }
     if hasHooks || mergePolicy != .error {
       // A hook may have deleted inserted objects, and replaced objects may have cascaded to others of the batch.
-      var ids: [ObjectID] = []
-      for id in result.objectIDs where try exists(id) { ids.append(id) }
-      result.objectIDs = ids
+      result.objectIDs = try existing(result.objectIDs)
     }
     return result
   }
@@ -108,6 +106,19 @@ extension WriteTransaction {
     try validateDelete(found)
     return try changeObjects { (session) throws(StoreError) in
       BatchResult(found, try ObjectDeletion.delete(found, in: &session), resultType)
+    }
+  }
+
+  /// Those of some objects that exist.
+  private borrowing func existing(_ ids: [ObjectID]) throws(StoreError) -> [ObjectID] {
+    try _withSession { (session) throws(StoreError) in
+      var windows = ReadWindows(session.storage)
+      var found: [ObjectID] = []
+      for id in ids {
+        windows.next()
+        if try session.exists(id) { found.append(id) }
+      }
+      return found
     }
   }
 
