@@ -92,6 +92,7 @@ package enum StoreOpening {
     _ engine: any StorageEngine, path: String, model: ManagedObjectModel?, options: StoreOptions
   ) throws(StoreError) -> ObjectStore {
     try requireHonored(options, by: engine)
+    options.logUnused(by: engine)
     guard let metadata = try engine.openTables([.metadata], create: false).first else {
       throw StoreError(.invalidStore, "\(path) is not a KVClone store; check the path")
     }

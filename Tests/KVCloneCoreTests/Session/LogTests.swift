@@ -217,7 +217,7 @@ extension ObjectStore {
 }
 
 /// A logger that stores all messages with their metadata.
-private final class LogLines: Sendable {
+final class LogLines: Sendable {
   private let told = Mutex<[String]>([])
 
   var lines: [String] { told.withLock { $0 } }

@@ -8,8 +8,9 @@ public import Logging
 /// Options for opening a store. They apply to this process and are not stored in the file, except for
 /// ``tracksHistory``.
 ///
-/// A store in a cluster has no data file. Options that only tune the file have no effect on it. Those that promise
-/// something about the file, ``maximumFileBytes`` and ``verifiesPagesAtOpen``, are refused with `unsupportedByEngine`.
+/// A store in a cluster has no data file. Options that only tune the file have no effect on it, and opening logs a
+/// warning with their names. Those that promise something about the file, ``maximumFileBytes`` and
+/// ``verifiesPagesAtOpen``, are refused with `unsupportedByEngine`.
 public struct StoreOptions: Sendable {
   /// The maximum wait for another writer, in this process or another, before a write throws `busy`; and for another
   /// process that opens or recovers the store, before opening throws `busy`. The default is 5 seconds.
