@@ -31,6 +31,10 @@
       case rollBack
       /// Keeps connections open, and forwards nothing.
       case silent
+      /// Reads nothing from the connections.
+      case stalled
+      /// Stalls with the first rows of a COPY.
+      case stallCopy
       /// Closes every new connection.
       case refuse
     }
@@ -146,6 +150,10 @@
         if count <= 0 { break }
         let mode = state.withLock { $0.mode }
         if mode == .silent { continue }
+        if isRequest, mode == .stallCopy, buffer[..<count].firstRange(of: Array("PGCOPY\n".utf8)) != nil {
+          set(.stalled)
+        }
+        while state.withLock({ $0.mode == .stalled }) { usleep(10_000) }
         let commit = buffer[..<count].firstRange(of: Array("COMMIT\0".utf8))
         if let commit, isRequest, mode == .rollBack {
           buffer.replaceSubrange(commit, with: Array("ABORT \0".utf8))

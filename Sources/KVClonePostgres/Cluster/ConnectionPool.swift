@@ -14,6 +14,7 @@
 
     private let address: String
     private let timeout: Duration
+    private let responseTimeout: Duration?
     private let durability: PostgresOptions.Durability
     let roundTrips = RoundTrips()
     private let forkGuard = ForkGuard()
@@ -29,6 +30,7 @@
     init(_ address: String, _ options: PostgresOptions) {
       self.address = address
       timeout = options.connectionTimeout
+      responseTimeout = options.responseTimeout.map { max($0, .milliseconds(1)) }
       durability = options.durability
       freeCount = max(2, options.connections)
     }
@@ -43,14 +45,17 @@
     ///
     /// - Parameters:
     ///   - isShort: whether the connection is given back soon, without waiting for another one.
+    ///   - isLocking: whether the statements can wait for a lock until the deadline.
     ///   - statements: the statements, which can depend on the time that is left.
     func take(
-      until deadline: ContinuousClock.Instant, isShort: Bool = false, _ statements: () -> [PostgresStatement]
+      until deadline: ContinuousClock.Instant, isShort: Bool = false, isLocking: Bool = false,
+      _ statements: () -> [PostgresStatement]
     ) throws -> (connection: PostgresConnection, results: [PostgresRows]) {
+      let lockDeadline = isLocking ? deadline : nil
       let connection = try take(until: deadline, isShort: isShort)
       let isNew = connection.isNew
       do throws(PostgresError) {
-        return (connection, try run(statements(), connection))
+        return (connection, try run(statements(), connection, lockDeadline))
       } catch {
         give(back: connection)
         guard error.isConnectionLost, !isNew, !forkGuard.isForked else { throw error }
@@ -58,7 +63,7 @@
         closeIdle()
         let connection = try take(until: deadline, isShort: isShort, isFresh: true)
         do {
-          return (connection, try run(statements(), connection))
+          return (connection, try run(statements(), connection, lockDeadline))
         } catch {
           give(back: connection)
           throw error
@@ -66,9 +71,11 @@
       }
     }
 
-    private func run(_ statements: [PostgresStatement], _ connection: PostgresConnection) throws(PostgresError)
-      -> [PostgresRows]
-    {
+    private func run(
+      _ statements: [PostgresStatement], _ connection: PostgresConnection, _ lockDeadline: ContinuousClock.Instant?
+    ) throws(PostgresError) -> [PostgresRows] {
+      connection.lockDeadline = lockDeadline
+      defer { connection.lockDeadline = nil }
       do throws(PostgresError) {
         return try connection.run(statements)
       } catch {
@@ -92,6 +99,7 @@
         let connection = if let known { known } else { try connect(until: deadline) }
         connection.isNew = known == nil
         connection.holder = thread
+        connection.responseTimeout = responseTimeout
         return connection
       } catch {
         free(thread)

@@ -45,6 +45,16 @@
     /// seconds. It does not limit the time to connect to a server; see `connect_timeout` of libpq. The begin of a write
     /// transaction waits for its own timeout instead, for a connection and for the write lock together.
     public var connectionTimeout: Duration = .seconds(30)
+    /// The time without a byte from the server during a statement, or without one that it takes, after which the
+    /// connection is lost, at least 1 millisecond; nil, the default, for no limit.
+    ///
+    /// By default, only a lost network ends a wait, by the TCP parameters of the connection. A server that stops working
+    /// but keeps its connections, for instance because its disk hangs, blocks calls until it continues, and so does a
+    /// commit without an available synchronous standby. With a limit, these calls throw `io`, and the outcome of a
+    /// commit is looked up. Choose more than the longest statement and the longest wait for a standby: tens of seconds.
+    /// The limit does not apply to the wait of a write transaction for the write lock, to connecting, and to creating
+    /// and deleting stores.
+    public var responseTimeout: Duration?
     /// The interval at which a store with listeners for commits looks for those of other processes, at least 1
     /// millisecond. The default is 100 milliseconds.
     public var watchInterval: Duration = .milliseconds(100)

@@ -38,6 +38,8 @@
     ) throws -> StoreError? {
       let connection = try cluster.pool.take(until: isRepeated ? end : cluster.pool.deadline, isShort: true)
       if isRepeated { connection.deadline = end }
+      // The deletion of a large store takes long, and the server is silent until its end.
+      connection.responseTimeout = nil
       defer {
         connection.deadline = nil
         cluster.pool.give(back: connection)

@@ -10,21 +10,49 @@
       _ entries: some Sequence<(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer)>
     ) throws(PostgresError) {
       try leavingPipeline { (handle) throws(PostgresError) in
-        let begun = PQexec(handle, "COPY kvclone.entry (store, tbl, k, v) FROM STDIN (FORMAT binary)")
-        guard try check(begun, PGRES_COPY_IN) else { return }
-        var buffer = CopyBuffer()
-        var isSent = true
-        for entry in entries where isSent {
-          buffer.append(store: store, table, entry.key, entry.value)
-          if buffer.isFull { isSent = buffer.send(handle) }
+        guard PQsendQuery(handle, "COPY kvclone.entry (store, tbl, k, v) FROM STDIN (FORMAT binary)") == 1 else {
+          throw lost()
         }
-        buffer.end()
-        isSent = isSent && buffer.send(handle)
-        // Also after a failure: the server's error is the result of the end.
-        guard PQputCopyEnd(handle, isSent ? nil : "incomplete") == 1 else { throw lost() }
-        try check(PQgetResult(handle), PGRES_COMMAND_OK)
-        while let extra = PQgetResult(handle) { PQclear(extra) }
+        try flush()
+        do throws(PostgresError) {
+          try check(nextResult(), PGRES_COPY_IN)
+        } catch {
+          dropResults()
+          throw error
+        }
+        try send(entries, table, store)
+        defer { dropResults() }
+        try check(nextResult(), PGRES_COMMAND_OK)
       }
+    }
+
+    private func send(
+      _ entries: some Sequence<(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer)>, _ table: UInt32,
+      _ store: Int64
+    ) throws(PostgresError) {
+      var buffer = CopyBuffer()
+      var isSent = true
+      for entry in entries where isSent {
+        buffer.append(store: store, table, entry.key, entry.value)
+        if buffer.isFull { isSent = try send(&buffer) }
+      }
+      buffer.end()
+      if isSent { isSent = try send(&buffer) }
+      // Also after a failure: the server's error is the result of the end.
+      guard PQputCopyEnd(handle, isSent ? nil : "incomplete") == 1 else { throw lost() }
+      try flush()
+    }
+
+    /// Sends rows, and returns whether the connection took them.
+    private func send(_ buffer: inout CopyBuffer) throws(PostgresError) -> Bool {
+      guard buffer.put(handle) else { return false }
+      try flush()
+      return true
+    }
+
+    /// Reads the remaining results of the command, without which the pipeline mode cannot be entered.
+    private func dropResults() {
+      while !isBroken, let result = nextResult() { PQclear(result) }
     }
   }
 
@@ -56,8 +84,8 @@
       withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
-    /// Sends the rows, and returns whether the connection took them.
-    mutating func send(_ handle: OpaquePointer) -> Bool {
+    /// Queues the rows, and returns whether the connection took them.
+    mutating func put(_ handle: OpaquePointer) -> Bool {
       defer { bytes.removeAll(keepingCapacity: true) }
       return bytes.withUnsafeBytes { bytes in
         PQputCopyData(handle, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(bytes.count)) == 1

@@ -18,7 +18,7 @@
   /// It stays in libpq's pipeline mode: statements that do not depend on each other's results are sent together and
   /// take one round trip. A statement that is sent often is parsed once per connection.
   final class PostgresConnection: @unchecked Sendable {
-    private let handle: OpaquePointer
+    let handle: OpaquePointer
     private let roundTrips: RoundTrips
     /// The names of the prepared statements, by their texts.
     private var prepared: [String: String] = [:]
@@ -34,12 +34,20 @@
     var holder = pthread_self()
     /// The time after which the connection waits for no answer any more, and is lost.
     var deadline: ContinuousClock.Instant?
+    /// The time after which the connection is lost if the server neither sends nor takes a byte; nil for no limit.
+    var responseTimeout: Duration?
+    /// The time until which a statement can wait for a lock, during which the server is silent.
+    var lockDeadline: ContinuousClock.Instant?
+    private var hasTimedOut = false
     private let forkGuard: ForkGuard
 
     /// Counts the warnings of the server, which libpq reports by a callback.
     private final class Warnings {
       var count = 0
     }
+
+    /// Statements with more bytes of parameters are sent before the next one is queued.
+    private static let queueLimit = 1 << 16
 
     private enum Expected {
       case preparation(String)
@@ -89,7 +97,7 @@
           else { return }
           Unmanaged<Warnings>.fromOpaque(context).takeUnretainedValue().count += 1
         }, Unmanaged.passUnretained(warnings).toOpaque())
-      guard PQenterPipelineMode(handle) == 1 else { throw lost() }
+      guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else { throw lost() }
       _ = try run(Self.settings.map { PostgresStatement($0, isPrepared: false) })
     }
 
@@ -234,8 +242,11 @@
       for statement in statements {
         guard try isSent(statement) else { throw lost() }
         expected.append(.statement)
+        // The queue has one large statement at a time.
+        if statement.byteCount > Self.queueLimit { try flush() }
       }
       guard PQpipelineSync(handle) == 1 else { throw lost() }
+      try flush()
     }
 
     private func isSent(_ statement: PostgresStatement) throws(PostgresError) -> Bool {
@@ -315,20 +326,6 @@
       return found
     }
 
-    /// Waits for a result until the deadline. Afterwards, the connection is lost.
-    private func nextResult() -> OpaquePointer? {
-      while let deadline, PQisBusy(handle) == 1 {
-        var descriptor = pollfd(fd: PQsocket(handle), events: Int16(POLLIN), revents: 0)
-        let left = deadline - .now
-        if isBroken || left <= .zero || (poll(&descriptor, 1, Int32(max(1, left.milliseconds))) == 0) {
-          isBroken = true
-          return nil
-        }
-        if PQconsumeInput(handle) != 1 { break }
-      }
-      return PQgetResult(handle)
-    }
-
     private func error(of result: OpaquePointer) -> PostgresError {
       let state = PQresultErrorField(result, kvclone_pg_field_sqlstate()).map { String(cString: $0) } ?? ""
       let message =
@@ -342,10 +339,18 @@
         isConnectionLost: isBroken || state.isEmpty || PQstatus(handle) == CONNECTION_BAD)
     }
 
+    /// Marks the connection as lost: the server was silent for too long.
+    func noteTimeout() {
+      isBroken = true
+      hasTimedOut = true
+    }
+
     func lost(_ failure: PostgresError? = nil) -> PostgresError {
       isBroken = true
       return PostgresError(
-        state: failure?.state ?? "", message: failure?.message ?? String(cString: PQerrorMessage(handle)),
+        state: failure?.state ?? "",
+        message: failure?.message
+          ?? (hasTimedOut ? "the server did not answer in time" : String(cString: PQerrorMessage(handle))),
         isConnectionLost: true)
     }
   }

@@ -53,6 +53,7 @@
       pool.closeIdle()
       let connection = try pool.take(until: end, isShort: true)
       connection.deadline = end
+      connection.responseTimeout = nil
       defer {
         connection.deadline = nil
         pool.give(back: connection)

@@ -39,15 +39,17 @@
     /// Begins a transaction on a connection of the pool, and reads the commits that the shared cache does not know.
     ///
     /// - Parameters:
-    ///   - deadline: the end of the wait for a connection.
+    ///   - deadline: the end of the wait for a connection, and for a lock.
+    ///   - isLocking: whether the statements wait for a lock.
     ///   - statements: begins the transaction; called again for a new connection if the first one was lost.
     static func begin(
-      _ engine: PostgresEngine, until deadline: ContinuousClock.Instant, _ statements: () -> [PostgresStatement]
+      _ engine: PostgresEngine, until deadline: ContinuousClock.Instant, isLocking: Bool = false,
+      _ statements: () -> [PostgresStatement]
     ) throws(StoreError) -> (connection: PostgresConnection, commit: SharedCache.Commit, entries: EntryReader) {
       let pool = engine.cluster.pool
       do {
         let known = engine.cache.current
-        let (connection, results) = try pool.take(until: deadline) {
+        let (connection, results) = try pool.take(until: deadline, isLocking: isLocking) {
           statements() + [
             PostgresStatement(CommitList.statement, [.int8(engine.store), .int8(known.commit?.number ?? .max)])
           ]

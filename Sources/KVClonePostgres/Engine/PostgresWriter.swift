@@ -38,7 +38,7 @@
       let deadline = ContinuousClock.now + timeout
       try engine.turn.take(until: deadline)
       do throws(StoreError) {
-        (connection, base, entries) = try EntryReader.begin(engine, until: deadline) {
+        (connection, base, entries) = try EntryReader.begin(engine, until: deadline, isLocking: true) {
           [
             PostgresStatement("BEGIN", isPrepared: false),
             WriterSession.settings(engine, label, deadline - .now),
