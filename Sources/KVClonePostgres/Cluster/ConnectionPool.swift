@@ -117,7 +117,8 @@
       while freeCount <= reserved {
         let left = deadline - .now
         guard left > .zero, !isClosed else { break }
-        _ = condition.wait(until: Date(timeIntervalSinceNow: left.seconds))
+        // In parts, because Foundation traps for dates that are centuries away.
+        _ = condition.wait(until: Date(timeIntervalSinceNow: min(3600, left.seconds)))
       }
       if isClosed { throw StoreError(.closed, "the cluster was closed") }
       guard freeCount > reserved else {
@@ -169,6 +170,13 @@
     /// Whether a commit waits until a standby has it on its disk.
     static func isReplicated(_ synchronousCommit: String, _ standbyNames: String) -> Bool {
       !standbyNames.isEmpty && ["on", "remote_apply"].contains(synchronousCommit)
+    }
+
+    /// The number of threads that have connections.
+    var holderCount: Int {
+      condition.lock()
+      defer { condition.unlock() }
+      return holders.count
     }
 
     /// Returns a connection. One that was lost is closed.
