@@ -82,8 +82,10 @@ package enum StoreOpening {
     _ engine: any StorageEngine, path: String, model: ManagedObjectModel?, options: StoreOptions
   ) throws(StoreError) -> ObjectStore {
     let store = try assemble(engine, path: path, model: model, options: options)
-    BlobStaging.sweep(store)
-    try DerivedRebuild.run(store)
+    // One read transaction for both.
+    var hasValues = false
+    BlobStaging.sweep(store) { hasValues = DerivedRefresh.hasValues(in: $0) }
+    if !hasValues { try DerivedRebuild.run(store) }
     return store
   }
 

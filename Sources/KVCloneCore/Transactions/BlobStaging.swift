@@ -115,15 +115,20 @@ package struct BlobStaging {
 
   /// Sweeps the remains of earlier uploads, in short transactions. It never blocks other work: what cannot be swept now
   /// is left for the next sweep.
-  package static func sweep(_ store: ObjectStore) {
+  ///
+  /// - Parameter read: reads something else in the transaction that looks for remains.
+  package static func sweep(_ store: ObjectStore, _ read: (borrowing Session) -> Void = { _ in }) {
     let stagers = store.resource(Stagers.self)
     if store.options.isReadOnly { return }
     do {
       var isLeft = false
-      try PendingBlobs.forEach(in: store.readSession()) { (_, stager) throws(StoreError) in
+      let session = try store.readSession()
+      read(session)
+      try PendingBlobs.forEach(in: session) { (_, stager) throws(StoreError) in
         isLeft = try stagers.isGone(stager)
         return !isLeft
       }
+      _ = consume session
       while isLeft {
         isLeft = try store.runWrite(label: "delete staged blobs", timeout: .zero) { transaction in
           try transaction.changeObjects { (session) throws(StoreError) in try PendingBlobs.sweep(stagers, in: &session)

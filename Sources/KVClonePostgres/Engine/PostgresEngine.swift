@@ -19,15 +19,15 @@
     private let tables: Mutex<Set<UInt32>>
     private let isClosed = Atomic(false)
 
-    /// Finds a store by its name, in one round trip.
+    /// Finds a store by its name, and reads its table `metadata` into the cache, in one round trip.
     init(_ cluster: PostgresCluster, name: String) throws(StoreError) {
-      let rows: PostgresRows
+      let results: [PostgresRows]
       do {
-        rows = try cluster.pool.run(
-          [PostgresStatement(ClusterSchema.findStore, [.text(name)])], isRepeatable: true)[0]
+        results = try cluster.pool.run(OpeningState.statements(name), isRepeatable: true)
       } catch {
         throw cluster.storeError(error)
       }
+      let rows = results[1]
       guard rows.count > 0, let store = rows.integer(0, 0) else { throw PostgresCluster.notFound(name) }
       if let refusal = cluster.options.schema.refusal(rows, from: 2) { throw refusal }
       self.cluster = cluster
@@ -38,6 +38,7 @@
         rows.isNull(row, 1) ? nil : rows.integer(row, 1).flatMap { UInt32(exactly: $0) }
       }
       tables = Mutex(Set(found))
+      OpeningState.keep(results, in: cache)
     }
 
     /// Creates a store with entries of one table, in one transaction.
