@@ -69,7 +69,7 @@ struct StableKindTests {
     invalidObject invalidObjectName invalidPredicate invalidSnapshotName invalidStage io limitExceeded
     mapFull nestedWrite newerFormat noStore notAStore notConvertible notInferable notUnique
     objectNotFound olderFormat outOfRange readOnly readersFull snapshotExists snapshotExpired
-    snapshotHeld snapshotNotFound snapshotNotHeld stageFailed storeExists tooManySnapshots
+    snapshotHeld snapshotNotFound snapshotNotHeld stageFailed storeExists storeMoved tooManySnapshots
     transactionAborted transformFailed unknownEntity unknownProperty unknownTransformer unsupportedByEngine
     wrongDestination
     wrongType

@@ -17,6 +17,8 @@ public struct StoreError: KVCloneError, Hashable {
     // Opening
     /// There is no store at the path.
     public static let storeNotFound = Kind(rawValue: "noStore")
+    /// The store was moved to another cluster. Open it there.
+    public static let storeMoved = Kind(rawValue: "storeMoved")
     /// A store already exists at the path.
     public static let storeExists = Kind(rawValue: "storeExists")
     /// A file or directory already exists where a directory is to be created.

@@ -23,7 +23,7 @@
       """
       CREATE TABLE IF NOT EXISTS kvclone.store (
         id int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE, number int8 NOT NULL,
-        created timestamptz NOT NULL DEFAULT now()) WITH (fillfactor = 50)
+        created timestamptz NOT NULL DEFAULT now(), state int2 NOT NULL DEFAULT 0, move bytea) WITH (fillfactor = 50)
       """,
       """
       CREATE TABLE IF NOT EXISTS kvclone.entry (
@@ -61,8 +61,8 @@
     /// The store, its tables, and the version of the schema. Materialized: otherwise a plan that was made for few stores
     /// can read all of them in the order of their ids.
     static let findStore = """
-      WITH s AS MATERIALIZED (SELECT id FROM kvclone.store WHERE name = $1) \
-      SELECT s.id, t.tbl, v.version, v.minimum FROM s \
+      WITH s AS MATERIALIZED (SELECT id, state FROM kvclone.store WHERE name = $1) \
+      SELECT s.id, t.tbl, v.version, v.minimum, s.state FROM s \
       LEFT JOIN kvclone.schema_version v ON v.id = 1 LEFT JOIN kvclone.tally t ON t.store = s.id
       """
 
@@ -70,7 +70,7 @@
 
     static let listStores = """
       SELECT s.name, s.number, COALESCE((SELECT sum(entries) FROM kvclone.tally WHERE store = s.id), 0)::int8 \
-      FROM kvclone.store s ORDER BY s.name
+      FROM kvclone.store s WHERE s.state & 3 <> \(MoveState.moved) ORDER BY s.name
       """
 
     static func makeTable(_ store: Int64, _ table: UInt32) -> PostgresStatement {

@@ -107,7 +107,8 @@
       """
 
     private static let schemaState =
-      "SELECT (SELECT version FROM kvclone.schema_version WHERE id = 1), (SELECT count(*) FROM kvclone.store)"
+      "SELECT (SELECT version FROM kvclone.schema_version WHERE id = 1), "
+      + "(SELECT count(*) FROM kvclone.store WHERE state & 3 <> \(MoveState.moved))"
   }
 
   extension PostgresRows {

@@ -41,7 +41,7 @@
       public let entryCount: Int64
     }
 
-    /// Returns all stores of the database, sorted by name.
+    /// Returns all stores of the database, sorted by name. Stores that were moved away are not listed.
     ///
     /// - Throws: `storeNotFound` if the database or the schema does not exist; `newerFormat`, `olderFormat`,
     ///   `busy`, `invalidStore`, `closed`, `io`.
@@ -65,16 +65,26 @@
     /// throw `storeNotFound`.
     ///
     /// - Parameter name: the name of the store.
-    /// - Throws: `storeNotFound` if the store does not exist; `busy` if another writer holds the write lock for more
-    ///   than 5 seconds; `newerFormat`, `olderFormat`, `readOnly`, `invalidStore`, `closed`;
-    ///   `io`, after which the store may be deleted if no server answered within ``PostgresOptions/resolveTimeout``.
-    public func drop(_ name: String) throws(StoreError) {
+    /// - Throws: `storeNotFound` if the store does not exist; `storeMoved` if it is in another cluster now; `busy` if
+    ///   another writer holds the write lock for more than 5 seconds, or if the store arrives by a move that has not
+    ///   ended; `newerFormat`, `olderFormat`, `readOnly`, `invalidStore`, `closed`; `io`, after which the store may be
+    ///   deleted if no server answered within ``PostgresOptions/resolveTimeout``.
+    public func drop(_ name: String) throws(StoreError) { try delete(name, isMarker: false) }
+
+    /// Deletes the marker that a store has left here when it was moved to another cluster. A store with its name can be
+    /// created here then.
+    ///
+    /// - Parameter name: the name of the store, which is not changed.
+    /// - Throws: `storeNotFound` if no store with the name was moved away from here; and the errors of ``drop(_:)``.
+    public func deleteMoveMarker(_ name: String) throws(StoreError) { try delete(name, isMarker: true) }
+
+    private func delete(_ name: String, isMarker: Bool) throws(StoreError) {
       var dropped: Int64?
       try StoreRows.change(self) { (connection, isRepeated) throws(PostgresError) in
         let found = try connection.run([
           PostgresStatement("BEGIN", isPrepared: false),
           PostgresStatement("SET LOCAL lock_timeout = 5000", isPrepared: false),
-          PostgresStatement("SELECT id FROM kvclone.store WHERE name = $1 FOR UPDATE", [.text(name)]),
+          PostgresStatement("SELECT id, state FROM kvclone.store WHERE name = $1 FOR UPDATE", [.text(name)]),
           PostgresStatement(SchemaVersions.statement),
         ])
         if let refusal = options.schema.refusal(found[3]) {
@@ -90,6 +100,10 @@
         guard let store else {
           connection.rollBack()
           return Self.notFound(name)
+        }
+        if let refusal = MoveState.refusal(found[2].integer(0, 1) ?? 0, name, deletingMarker: isMarker) {
+          connection.rollBack()
+          return refusal
         }
         dropped = store
         try connection.commit(

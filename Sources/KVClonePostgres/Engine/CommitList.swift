@@ -10,15 +10,18 @@
     private static let numbers = 0...Int64.max / 2
 
     /// The number of the store, and the commits from the known one on with what the later ones changed, or the last
-    /// one; and the lowest version of a library that may use the tables. Subqueries, not a join, which could read all
-    /// commits.
+    /// one; and the lowest version of a library that may use the tables. The negative state replaces the number of a
+    /// store that is not in use here. Subqueries, not a join, which could read all commits.
     static let statement = """
-      SELECT (SELECT number FROM kvclone.store WHERE id = $1), c.number, c.token, \
-      CASE WHEN c.number > $2 THEN c.changed ELSE '' END, \
+      SELECT (SELECT CASE WHEN state = 0 THEN number ELSE -state END FROM kvclone.store WHERE id = $1), \
+      c.number, c.token, CASE WHEN c.number > $2 THEN c.changed ELSE '' END, \
       (SELECT minimum FROM kvclone.schema_version WHERE id = 1) FROM kvclone.commit c \
       WHERE c.store = $1 AND c.number >= (SELECT CASE WHEN s.number - $2 > \(limit) THEN s.number \
       ELSE least($2, s.number) END FROM kvclone.store s WHERE s.id = $1) ORDER BY c.number
       """
+
+    /// The number of the last commit. The move of a store changes it, too, so that listeners notice it.
+    static let number = "SELECT CASE WHEN state = 0 THEN number ELSE -state END FROM kvclone.store WHERE id = $1"
 
     /// Returns the last commit, and the cache in its state.
     ///
@@ -26,6 +29,9 @@
     static func state(
       _ rows: PostgresRows, _ known: (commit: SharedCache.Commit?, entries: EntryCache), _ engine: PostgresEngine
     ) throws(StoreError) -> (commit: SharedCache.Commit, entries: EntryCache) {
+      if rows.count > 0, let state = rows.integer(0, 0), let refusal = MoveState.refusal(-state, engine.name) {
+        throw refusal
+      }
       guard rows.count > 0, let number = rows.integer(0, 0), rows.integer(rows.count - 1, 1) == number else {
         throw StoreError(
           .storeNotFound, "the store \(engine.name) is no longer in the cluster; it was dropped, or moved")

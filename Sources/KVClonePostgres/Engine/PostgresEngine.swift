@@ -30,6 +30,7 @@
       let rows = results[1]
       guard rows.count > 0, let store = rows.integer(0, 0) else { throw PostgresCluster.notFound(name) }
       if let refusal = cluster.options.schema.refusal(rows, from: 2) { throw refusal }
+      if let refusal = MoveState.refusal(rows.integer(0, 4) ?? 0, name) { throw refusal }
       self.cluster = cluster
       self.name = name
       self.store = store
@@ -61,8 +62,9 @@
         }
         guard made[1].count > 0, let store = made[1].integer(0, 0) else {
           if isRepeated, try StoreRows.isCreated(name, token, connection) { return nil }
+          let found = try connection.run(MoveState.ofStore, [.text(name)])
           connection.rollBack()
-          return exists
+          return (found.count > 0 ? MoveState.refusal(found.integer(0, 1) ?? 0, name) : nil) ?? exists
         }
         let overlay = Overlay()
         for entry in entries {
@@ -126,7 +128,7 @@
         every: cluster.options.watchInterval,
         {
           let rows = try? cluster.pool.run(
-            [PostgresStatement("SELECT number FROM kvclone.store WHERE id = $1", [.int8(store)])], isRepeatable: true)
+            [PostgresStatement(CommitList.number, [.int8(store)])], isRepeatable: true)
           return rows.flatMap { $0[0].count > 0 ? $0[0].integer(0, 0) : nil }
         }, body)
     }

@@ -65,6 +65,22 @@
     ///
     /// - Returns: false if the list is unreadable; the cache then has to be emptied.
     static func remove(_ encoded: UnsafeRawBufferPointer, from cache: inout EntryCache) -> Bool {
+      read(encoded) { table, first, last in
+        if let last {
+          cache.removeOverlapping(table, from: Array(first), to: successor(of: last))
+        } else {
+          cache.remove(table, first)
+        }
+      }
+    }
+
+    /// Calls `body` with each table and key, or with each table and the first and the last key of a range.
+    ///
+    /// - Returns: false if the list is unreadable.
+    static func read(
+      _ encoded: UnsafeRawBufferPointer,
+      _ body: (UInt32, UnsafeRawBufferPointer, UnsafeRawBufferPointer?) -> Void
+    ) -> Bool {
       guard let kind = encoded.first, kind <= 1 else { return false }
       var place = 1
       func next() -> (table: UInt32, key: UnsafeRawBufferPointer)? {
@@ -78,10 +94,10 @@
       while place < encoded.count {
         guard let first = next() else { return false }
         if kind == 0 {
-          cache.remove(first.table, first.key)
+          body(first.table, first.key, nil)
         } else {
           guard let last = next(), last.table == first.table else { return false }
-          cache.removeOverlapping(first.table, from: Array(first.key), to: successor(of: last.key))
+          body(first.table, first.key, last.key)
         }
       }
       return true
