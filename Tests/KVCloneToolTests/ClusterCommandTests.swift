@@ -5,6 +5,10 @@ import Testing
 @testable import KVCloneTool
 
 #if Postgres
+  import KVCloneTestSupport
+#endif
+
+#if Postgres
   /// The commands `cluster` and `copy`, and others with a store in the cluster that `KVCLONE_POSTGRES` names.
   @Suite(
     "kvclone: stores in a cluster", .serialized, .enabled(if: ClusterScratch.url != nil, "KVCLONE_POSTGRES names none"))
@@ -126,6 +130,49 @@ import Testing
     }
   }
 
+  /// Moves between the database that `KVCLONE_POSTGRES` names and another one of its server.
+  @Suite(
+    "kvclone: moving a store between clusters", .serialized,
+    .enabled(if: ClusterScratch.url != nil, "KVCLONE_POSTGRES names none"))
+  struct ClusterMoveTests {
+    private let cluster: ClusterScratch
+
+    init() throws { cluster = try ClusterScratch() }
+
+    @Test("a moved store is at the other place only; errors have the exit codes of other commands")
+    func move() throws {
+      let scratch = try Scratch.filled(5)
+      let (other, name) = (try ClusterScratch.secondDatabase(), cluster.name)
+      func run(_ arguments: String...) throws -> ToolRun {
+        try scratch.run(["cluster", "move"] + arguments + ["--cluster", cluster.database])
+      }
+      #expect(try run(name, other).code == 10)
+      #expect(try scratch.run(["copy", scratch.store, cluster.store]).code == 0)
+      let before = try scratch.run(["-s", cluster.store, "dump"])
+      let moved = try run(name, other, "--json")
+      #expect(moved.code == 0, "\(moved.errors)")
+      let result = try moved.json()
+      #expect(result["moved"] as? String == name && (result["entries"] as? Int ?? 0) > 5)
+      #expect(result["writePauseSeconds"] is Double && result["followedCommits"] is Int)
+      let there = cluster.address(of: name, in: other)
+      #expect(try scratch.run(["-s", there, "dump"]).output == before.output)
+      let old = try scratch.run(["-s", cluster.store, "info", "--json"])
+      #expect(old.code == 10)
+      #expect(try old.error()["kind"] as? String == "storeMoved")
+      let back = try scratch.run(["cluster", "move", name, cluster.database, "--cluster", other])
+      #expect(back.code == 0 && back.text.hasPrefix("moved the store \(name): "), "\(back.errors)")
+      #expect(try scratch.run(["-s", cluster.store, "dump"]).output == before.output)
+      #expect(try scratch.run(["cluster", "drop", name, "--yes", "--cluster", other]).code == 10)
+      #expect(try scratch.run(["cluster", "drop", name, "--marker", "--cluster", other]).code == 0)
+      #expect(try scratch.run(["cluster", "drop", name, "--marker", "--cluster", other]).code == 10)
+      #expect(try scratch.run(["-s", cluster.store, "info"]).code == 0)
+      #expect(try run(name, cluster.database).code == 1)
+      #expect(try run(cluster.store, other).code == 64)
+      #expect(try run(name, there).code == 64)
+      #expect(try run(name, "elsewhere").code == 64)
+    }
+  }
+
   /// A name in the cluster of the tests. Its store is deleted after the test.
   private final class ClusterScratch: Sendable {
     /// The URL of the database, from libpq's URL or keywords in `KVCLONE_POSTGRES`; nil if the tests have none.
@@ -151,9 +198,28 @@ import Testing
     /// The address of the store.
     var store: String { address(of: name) }
 
-    func address(of name: String) -> String {
+    func address(of name: String) -> String { address(of: name, in: database) }
+
+    func address(of name: String, in database: String) -> String {
       let parts = database.split(separator: "?", maxSplits: 1).map(String.init)
       return parts[0] + "/" + Self.encoded(name) + (parts.count > 1 ? "?" + parts[1] : "")
+    }
+
+    /// Another database of the server, with the schema.
+    static func secondDatabase() throws -> String {
+      let name = "kvclone_second"
+      func sql(_ text: String) throws -> String {
+        try ServerInstance.run(
+          [try ServerInstance.program("psql"), "-XqAt", "-d", url ?? "", "-c", text], asServer: false)
+      }
+      let found = try sql("SELECT count(*) FROM pg_catalog.pg_database WHERE datname = '\(name)'")
+      // Tests of another process can create it at the same time.
+      if found.hasPrefix("0") { _ = try? sql("CREATE DATABASE \(name)") }
+      let (path, query) = ((url ?? "").prefix { $0 != "?" }, (url ?? "").drop { $0 != "?" })
+      let database = path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex) + "/" + name + query
+      let run = try Scratch().run(["cluster", "install", "--cluster", String(database)])
+      #expect(run.code == 0, "\(run.errors)")
+      return String(database)
     }
 
     init() throws {
@@ -173,7 +239,7 @@ import Testing
       "a usage error that names the trait",
       arguments: [
         ["cluster", "install"], ["cluster", "stores"], ["cluster", "drop", "x"], ["cluster", "status"],
-        ["copy", "x", url + "/y"], ["copy", url + "/y", "x"],
+        ["cluster", "move", "x", url], ["copy", "x", url + "/y"], ["copy", url + "/y", "x"],
       ])
     func noSupport(_ arguments: [String]) throws {
       let run = try Scratch().run(arguments + ["--json"], environment: ["KVCLONE_CLUSTER": Self.url])

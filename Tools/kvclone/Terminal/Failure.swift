@@ -82,7 +82,7 @@ struct Failure: Error {
     case let error as any KVCloneError:
       let code =
         switch error.kindName {
-        case "noStore": Code.storeNotFound
+        case "noStore", "storeMoved": Code.storeNotFound
         case "busy", "readersFull": Code.busy
         case "cancelled": Code.interrupted
         default: Code.failure

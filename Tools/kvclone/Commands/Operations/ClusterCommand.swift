@@ -7,7 +7,7 @@ import KVClone
 
 struct ClusterCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "cluster", abstract: "Installs, lists, deletes and describes stores in a PostgreSQL cluster.",
+    commandName: "cluster", abstract: "Installs, lists, moves, deletes and describes stores in a PostgreSQL cluster.",
     discussion: """
       A store in a cluster has the address postgresql://USER@HOST/DATABASE/NAME, which every command takes with --store. \
       Write a / within NAME as %2F. Needs a build with PostgreSQL support: `swift build --traits Postgres`.
@@ -16,7 +16,7 @@ struct ClusterCommand: ParsableCommand {
       "kvclone cluster install --cluster postgresql://admin@db/kv",
       "kvclone copy notes.kvclone postgresql://app@db/kv/notes", "kvclone -s postgresql://app@db/kv/notes info",
     ],
-    subcommands: [Install.self, Stores.self, Drop.self, Status.self])
+    subcommands: [Install.self, Stores.self, Move.self, Drop.self, Status.self])
 
   struct Install: ToolCommand {
     static let configuration = CommandConfiguration(
@@ -133,7 +133,8 @@ struct ClusterCommand: ParsableCommand {
       commandName: "drop", abstract: "Deletes a store of the cluster with everything in it.",
       discussion: """
         Processes that have the store open get an error with their next transaction. Without --yes, prints what would \
-        be deleted.
+        be deleted. A store that has moved to another cluster leaves a marker, which refuses outdated processes; \
+        --marker deletes it.
         """,
       examples: ["kvclone cluster drop notes --cluster postgresql://app@db/kv --yes"])
 
@@ -146,6 +147,9 @@ struct ClusterCommand: ParsableCommand {
     @Flag(help: "Delete the store (default: only print what would be deleted).")
     var yes = false
 
+    @Flag(help: "Delete the marker of a store that has moved to another cluster; the store is not changed.")
+    var marker = false
+
     func run() throws {
       try options.check(global)
       if ClusterURL.isURL(name) {
@@ -154,12 +158,14 @@ struct ClusterCommand: ParsableCommand {
       #if Postgres
         let cluster = try options.postgres()
         defer { cluster.close() }
-        guard yes else { return try rehearse(cluster) }
-        try Interruption.uninterrupted { try cluster.drop(name) }
+        guard yes || marker else { return try rehearse(cluster) }
+        try Interruption.uninterrupted {
+          if marker { try cluster.deleteMoveMarker(name) } else { try cluster.drop(name) }
+        }
         try global.report {
           $0.member("dropped", name)
         } text: { output in
-          try output.line("deleted the store \(name)")
+          try output.line("deleted the \(marker ? "marker of the " : "")store \(name)")
         }
       #endif
     }

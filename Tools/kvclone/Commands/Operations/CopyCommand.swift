@@ -78,7 +78,7 @@ struct CopyCommand: ToolCommand {
     }
 
     /// Checks the cluster of the destination. If it is missing, the store to copy is not, so the exit code is 1.
-    private static func requireInstalled(_ cluster: PostgresCluster, for name: String) throws {
+    static func requireInstalled(_ cluster: PostgresCluster, for name: String) throws {
       do throws(StoreError) {
         if try cluster.status().schemaVersion != nil { return }
       } catch {
