@@ -63,7 +63,7 @@ struct StableKindTests {
     unknown unused
     """,
     "StoreError.Kind": """
-    abstractEntity alreadyOpen brokenChain busy cancelled changedSince closed commitUnknown damaged
+    abstractEntity alreadyOpen brokenChain busy cancelled changedSince closed commitLost commitUnknown damaged
     deleteDenied diskFull fileExists forked historyExpired historyOff hookFailed incompatibleModel
     incrementalBackup invalidDestination invalidHistoryToken invalidIndex invalidMapping invalidModel
     invalidObject invalidObjectName invalidPredicate invalidSnapshotName invalidStage io limitExceeded

@@ -65,6 +65,8 @@ public struct StoreError: KVCloneError, Hashable {
     /// Reopen the store and check its commit counter before you repeat the write. The state that the store then shows
     /// is durable once a later commit has returned. After an error of any other kind, nothing has changed.
     public static let commitOutcomeUnknown = Kind(rawValue: "commitUnknown")
+    /// The store does not have a commit that a read requires: a failover of its cluster has lost it.
+    public static let commitLost = Kind(rawValue: "commitLost")
     // Objects
     /// The object does not exist.
     public static let objectNotFound = Kind(rawValue: "objectNotFound")

@@ -47,7 +47,7 @@
       _ name: String, to path: String,
       progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation? = nil
     ) throws(StoreError) -> CopyResult {
-      let source = try openStore(name, options: .readOnly)
+      let source = try openStore(name, options: .readOnly, usesStandbys: false)
       defer { source.close() }
       return try CopyRun(source, CopyProgress(progress, cancellation)).copy(to: path)
     }
@@ -70,7 +70,7 @@
       _ name: String, to other: PostgresCluster, as newName: String,
       progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation? = nil
     ) throws(StoreError) -> CopyResult {
-      let source = try openStore(name, options: .readOnly)
+      let source = try openStore(name, options: .readOnly, usesStandbys: false)
       defer { source.close() }
       return try CopyRun(source, CopyProgress(progress, cancellation)).copy(to: other, as: newName)
     }

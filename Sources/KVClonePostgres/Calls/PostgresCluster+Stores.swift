@@ -42,6 +42,13 @@
     public func openStore(
       _ name: String, model: ManagedObjectModel? = nil, options: StoreOptions = StoreOptions()
     ) throws(StoreError) -> ObjectStore {
+      try openStore(name, model: model, options: options, usesStandbys: true)
+    }
+
+    /// - Parameter usesStandbys: whether reads use the standbys of ``PostgresOptions/reads``, once the store is open.
+    func openStore(
+      _ name: String, model: ManagedObjectModel? = nil, options: StoreOptions, usesStandbys: Bool
+    ) throws(StoreError) -> ObjectStore {
       let engine: PostgresEngine
       do throws(StoreError) {
         engine = try PostgresEngine(self, name: name)
@@ -57,7 +64,9 @@
           throw error
         }
       }
-      return try StoreOpening.open(engine, path: name, model: model, options: options)
+      let store = try StoreOpening.open(engine, path: name, model: model, options: options)
+      if usesStandbys { engine.beginUseOfStandbys() }
+      return store
     }
   }
 

@@ -16,6 +16,8 @@
     private let timeout: Duration
     private let responseTimeout: Duration?
     private let durability: PostgresOptions.Durability
+    /// Whether the connections lead to standbys of the address.
+    private let isForStandbys: Bool
     let roundTrips = RoundTrips()
     private let forkGuard = ForkGuard()
 
@@ -24,11 +26,13 @@
     private var idle: [PostgresConnection] = []
     private var isClosed = false
     private var freeCount: Int
-    /// The number of connections that each thread has.
-    private var holders: [pthread_t: Int] = [:]
+    private let holders: ConnectionHolders
 
-    init(_ address: String, _ options: PostgresOptions) {
+    /// - Parameter primaryPool: the pool of the cluster for the primary, if this one is for its standbys.
+    init(_ address: String, _ options: PostgresOptions, besides primaryPool: ConnectionPool? = nil) {
       self.address = address
+      isForStandbys = primaryPool != nil
+      holders = primaryPool?.holders ?? ConnectionHolders()
       timeout = options.connectionTimeout
       responseTimeout = options.responseTimeout.map { max($0, .milliseconds(1)) }
       durability = options.durability
@@ -113,7 +117,7 @@
     ) throws(StoreError) -> PostgresConnection? {
       condition.lock()
       defer { condition.unlock() }
-      let reserved = isShort || holders[thread] != nil ? 0 : 1
+      let reserved = isShort || holders.contains(thread) ? 0 : 1
       while freeCount <= reserved {
         let left = deadline - .now
         guard left > .zero, !isClosed else { break }
@@ -128,15 +132,14 @@
             + "PostgresOptions.connections")
       }
       freeCount -= 1
-      holders[thread, default: 0] += 1
+      holders.add(thread)
       return idle.popLast()
     }
 
     private func free(_ thread: pthread_t) {
       condition.lock()
       freeCount += 1
-      let count = (holders[thread] ?? 1) - 1
-      holders[thread] = count == 0 ? nil : count
+      holders.remove(thread)
       condition.broadcast()
       condition.unlock()
     }
@@ -145,7 +148,13 @@
       let (connection, settings): (PostgresConnection, (synchronousCommit: String, standbyNames: String))
       do throws(PostgresError) {
         connection = try PostgresConnection(
-          address, roundTrips, forkGuard, until: max(deadline, .now + Self.setupTime))
+          address, sessionAttributes: isForStandbys ? "standby" : nil, roundTrips, forkGuard,
+          until: max(deadline, .now + Self.setupTime))
+        if isForStandbys {
+          // Commits are made elsewhere.
+          connection.deadline = nil
+          return connection
+        }
         settings = try connection.durability()
         connection.deadline = nil
       } catch {
@@ -214,12 +223,40 @@
       _ = closed
     }
 
+    /// The store's error for an error of any layer.
+    func storeError(_ error: any Error) -> StoreError {
+      switch error {
+      case let error as StoreError: return error
+      case let error as PostgresError:
+        // Other idle connections lead to the same server.
+        if error.isConnectionLost { closeIdle() }
+        return error.storeError
+      default: return StoreError(.io, "the database server could not be used: \(error)")
+      }
+    }
+
     func close() {
       condition.lock()
       isClosed = true
       condition.broadcast()
       condition.unlock()
       closeIdle()
+    }
+  }
+
+  /// The threads that have connections of the pools of a cluster. Thread-safe.
+  final class ConnectionHolders: Sendable {
+    private let counts = Mutex<[pthread_t: Int]>([:])
+
+    func contains(_ thread: pthread_t) -> Bool { counts.withLock { $0[thread] != nil } }
+
+    func add(_ thread: pthread_t) { counts.withLock { $0[thread, default: 0] += 1 } }
+
+    func remove(_ thread: pthread_t) {
+      counts.withLock { counts in
+        let count = (counts[thread] ?? 1) - 1
+        counts[thread] = count == 0 ? nil : count
+      }
     }
   }
 

@@ -11,6 +11,8 @@
     /// The options of the cluster and of all stores that are opened with it.
     public let options: PostgresOptions
     let pool: ConnectionPool
+    /// The connections to standbys; nil if all reads use the primary.
+    let standbys: StandbyReads?
     /// The threads of asynchronous reads, which wait for the network.
     let readThreads: ReadThreads
 
@@ -22,13 +24,23 @@
     ///   - options: the options of the cluster and of its stores.
     public init(_ address: String, options: PostgresOptions = PostgresOptions()) {
       self.options = options
-      pool = ConnectionPool(address, options)
+      let pool = ConnectionPool(address, options)
+      self.pool = pool
+      standbys =
+        if case .standby(let lag) = options.reads {
+          StandbyReads(ConnectionPool(address, options, besides: pool), maximumLag: lag)
+        } else {
+          nil
+        }
       readThreads = ReadThreads(count: max(2, options.connections))
     }
 
     /// Closes idle connections now, and those in use at the end of their transactions. Close the stores first: every
     /// later call of an open store throws `closed`.
-    public func close() { pool.close() }
+    public func close() {
+      pool.close()
+      standbys?.pool.close()
+    }
 
     /// Basic facts about a store in a cluster.
     public struct StoreInfo: Sendable, Hashable {
@@ -120,15 +132,6 @@
     }
 
     /// The store's error for an error of any layer.
-    func storeError(_ error: any Error) -> StoreError {
-      switch error {
-      case let error as StoreError: return error
-      case let error as PostgresError:
-        // Other idle connections lead to the same server.
-        if error.isConnectionLost { pool.closeIdle() }
-        return error.storeError
-      default: return StoreError(.io, "the database server could not be used: \(error)")
-      }
-    }
+    func storeError(_ error: any Error) -> StoreError { pool.storeError(error) }
   }
 #endif

@@ -16,9 +16,29 @@
       case replicated
     }
 
+    /// The servers that read transactions of open stores use. Writes always use the primary.
+    public enum ReadPreference: Sendable, Hashable {
+      /// The server that the address leads to, as for writes.
+      case primary
+      /// A standby of the address that is at most so far behind, or else the primary.
+      ///
+      /// A read transaction does not see commits that the standby has not replayed. An open store still reads its own
+      /// commits, and never goes back: if the standby has not replayed a commit that the store has made or read before,
+      /// the read waits for it for at most 50 milliseconds, and then uses the primary.
+      ///
+      /// The lag is the age of the last replayed commit by the clock of the standby; 0 if the standby streams from its
+      /// primary and has replayed everything that it has received.
+      case standby(maximumLag: Duration)
+    }
+
+    /// The servers that read transactions use. The default is ``ReadPreference/primary``.
+    ///
+    /// Connections to standbys are counted separately: the object has up to ``connections`` of each kind.
+    public var reads = ReadPreference.primary
     /// The guarantee that the server must give for commits. The default is ``Durability/server``.
     public var durability = Durability.server
-    /// The maximum number of connections of the cluster object. Values below 2 count as 2. The default is 8.
+    /// The maximum number of connections of the cluster object, for each kind of server if ``reads`` names standbys.
+    /// Values below 2 count as 2. The default is 8.
     ///
     /// Each open transaction and each pinned snapshot occupies one. One connection is reserved: only a transaction within
     /// a transaction of the same thread uses it, and other calls, such as those of staged uploads and of listeners for

@@ -73,14 +73,16 @@
     ///
     /// - Parameters:
     ///   - address: a URL or a list of keywords and values, as libpq takes them. It overrides ``timeouts``.
+    ///   - sessionAttributes: replaces `target_session_attrs` of the address, unless nil.
     ///   - deadline: the first value of ``deadline``.
     init(
-      _ address: String, _ roundTrips: RoundTrips, _ forkGuard: ForkGuard, until deadline: ContinuousClock.Instant
+      _ address: String, sessionAttributes: String? = nil, _ roundTrips: RoundTrips, _ forkGuard: ForkGuard,
+      until deadline: ContinuousClock.Instant
     ) throws(PostgresError) {
       self.roundTrips = roundTrips
       self.forkGuard = forkGuard
       self.deadline = deadline
-      guard let handle = Self.connect(address) else {
+      guard let handle = Self.connect(address, sessionAttributes) else {
         throw PostgresError(state: "", message: "out of memory", isConnectionLost: false)
       }
       self.handle = handle
@@ -116,12 +118,13 @@
     /// The process id of the server's process.
     var serverProcess: Int32 { PQbackendPID(handle) }
 
-    private static func connect(_ address: String) -> OpaquePointer? {
+    private static func connect(_ address: String, _ sessionAttributes: String?) -> OpaquePointer? {
       var parameters = timeouts.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
       if namesService(address) { parameters = [] }
       if getenv("PGCONNECT_TIMEOUT") != nil { parameters.removeAll { $0.0 == "connect_timeout" } }
       // A later value replaces an earlier one, and the address is expanded.
       parameters.append(("dbname", address))
+      if let sessionAttributes { parameters.append(("target_session_attrs", sessionAttributes)) }
       let keywords = parameters.map { strdup($0.0) }
       let values = parameters.map { strdup($0.1) }
       defer { for text in keywords + values { free(text) } }

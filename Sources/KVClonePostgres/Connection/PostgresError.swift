@@ -66,6 +66,9 @@
       case "53100": "; free disk space on the database server"
       case "53200": "; give the database server more memory, or change less in one transaction"
       case "53300": "; raise max_connections, or lower PostgresOptions.connections"
+      case "40001":
+        "; try again. If a standby cancels reads often, set hot_standby_feedback = on there, or raise its "
+          + "max_standby_streaming_delay"
       case "55P03": "; another writer holds the store; wait for its end, or raise the timeout"
       case "25006": "; connect to the primary (target_session_attrs=read-write)"
       case "57014": "; repeat the call, and raise statement_timeout for the user if it caused this"

@@ -14,7 +14,7 @@
     private static let fetchedByteCount = 1 << 20
 
     private let connection: PostgresConnection
-    private let cluster: PostgresCluster
+    private let pool: ConnectionPool
     private let store: Int64
     private let cacheLimit: Int
     /// The entries that are known; see ``EntryCache``.
@@ -28,25 +28,41 @@
     /// The first error of the server. It has aborted the transaction, and later statements would report only that.
     private(set) var failure: StoreError?
 
-    init(_ connection: PostgresConnection, _ engine: PostgresEngine, _ cache: EntryCache) {
+    init(_ connection: PostgresConnection, _ pool: ConnectionPool, _ engine: PostgresEngine, _ cache: EntryCache) {
       self.connection = connection
-      cluster = engine.cluster
+      self.pool = pool
       store = engine.store
       self.cache = cache
       cacheLimit = engine.cacheLimit
     }
 
-    /// Begins a transaction on a connection of the pool, and reads the commits that the shared cache does not know.
+    /// A transaction that has begun.
+    struct Begun {
+      let connection: PostgresConnection
+      let pool: ConnectionPool
+      /// The last commit that the transaction sees.
+      let commit: SharedCache.Commit
+      let entries: EntryReader
+      /// The results of the statements that began it.
+      let results: [PostgresRows]
+
+      /// Ends the transaction before its use.
+      func cancel(isUsable: Bool = true) {
+        connection.rollBack()
+        pool.give(back: connection, isUsable: isUsable)
+      }
+    }
+
+    /// Begins a transaction on a connection of a pool, and reads the commits that the shared cache does not know.
     ///
     /// - Parameters:
     ///   - deadline: the end of the wait for a connection, and for a lock.
     ///   - isLocking: whether the statements wait for a lock.
     ///   - statements: begins the transaction; called again for a new connection if the first one was lost.
     static func begin(
-      _ engine: PostgresEngine, until deadline: ContinuousClock.Instant, isLocking: Bool = false,
-      _ statements: () -> [PostgresStatement]
-    ) throws(StoreError) -> (connection: PostgresConnection, commit: SharedCache.Commit, entries: EntryReader) {
-      let pool = engine.cluster.pool
+      _ engine: PostgresEngine, _ pool: ConnectionPool, until deadline: ContinuousClock.Instant,
+      isLocking: Bool = false, _ statements: () -> [PostgresStatement]
+    ) throws(StoreError) -> Begun {
       do {
         let known = engine.cache.current
         let (connection, results) = try pool.take(until: deadline, isLocking: isLocking) {
@@ -56,14 +72,16 @@
         }
         do throws(StoreError) {
           let state = try CommitList.state(results[results.count - 1], known, engine)
-          return (connection, state.commit, EntryReader(connection, engine, state.entries))
+          return Begun(
+            connection: connection, pool: pool, commit: state.commit,
+            entries: EntryReader(connection, pool, engine, state.entries), results: results)
         } catch {
           connection.rollBack()
           pool.give(back: connection)
           throw error
         }
       } catch {
-        throw engine.cluster.storeError(error)
+        throw pool.storeError(error)
       }
     }
 
@@ -253,7 +271,7 @@
       do throws(PostgresError) {
         return try connection.run(text, values)
       } catch {
-        let error = cluster.storeError(error)
+        let error = pool.storeError(error)
         failure = error
         throw error
       }

@@ -14,10 +14,12 @@
     /// The id of the store in the cluster.
     let store: Int64
     let cache: SharedCache
+    let seen = SeenCommit()
     let turn = WriteTurn()
     let commits = CommitPoll()
     private let tables: Mutex<Set<UInt32>>
     private let isClosed = Atomic(false)
+    private let usesStandbys = Atomic(false)
 
     /// Finds a store by its name, and reads its table `metadata` into the cache, in one round trip.
     init(_ cluster: PostgresCluster, name: String) throws(StoreError) {
@@ -88,6 +90,13 @@
       if !made.isEmpty { tables.withLock { $0.formUnion(made) } }
     }
 
+    /// The standbys that reads use now; nil for the primary.
+    var standbys: StandbyReads? { usesStandbys.load(ordering: .relaxed) ? cluster.standbys : nil }
+
+    /// Makes reads use standbys from now on. Opening a store reads the primary, because it decides about writes by the
+    /// last state.
+    func beginUseOfStandbys() { usesStandbys.store(true, ordering: .relaxed) }
+
     private func requireOpen() throws(StoreError) {
       if isClosed.load(ordering: .relaxed) { throw StoreError(.closed, "the store was closed") }
     }
@@ -123,14 +132,8 @@
     }
 
     func watchCommits(_ body: @escaping @Sendable () -> Void) -> (any CommitWatch)? {
-      let (cluster, store) = (cluster, store)
-      return commits.watch(
-        every: cluster.options.watchInterval,
-        {
-          let rows = try? cluster.pool.run(
-            [PostgresStatement(CommitList.number, [.int8(store)])], isRepeatable: true)
-          return rows.flatMap { $0[0].count > 0 ? $0[0].integer(0, 0) : nil }
-        }, body)
+      commits.watch(
+        every: cluster.options.watchInterval, { [weak self] in self.flatMap { ReadRoute($0).commitNumber() } }, body)
     }
 
     func writer() -> WriteLockHolder? { WriterSession.holder(self) }

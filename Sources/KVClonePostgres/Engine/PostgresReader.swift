@@ -6,23 +6,26 @@
   /// A read transaction: the state of the store at its begin, in a transaction of the server that sees no later commit.
   final class PostgresReader: StorageBackend {
     private let engine: PostgresEngine
+    private let pool: ConnectionPool
     private let connection: PostgresConnection
     private let entries: EntryReader
     private let commitRead: SharedCache.Commit
     private var counts: [UInt32: UInt64] = [:]
 
     init(_ engine: PostgresEngine) throws(StoreError) {
-      (connection, commitRead, entries) = try EntryReader.begin(engine, until: engine.cluster.pool.deadline) {
-        [PostgresStatement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", isPrepared: false)]
-      }
+      let begun = try ReadRoute(engine).begin()
+      (connection, pool, commitRead, entries) = (begun.connection, begun.pool, begun.commit, begun.entries)
       self.engine = engine
     }
 
     deinit {
       engine.cache.keep(entries.cache, as: commitRead)
       connection.send([PostgresStatement("COMMIT", isPrepared: false)])
-      engine.cluster.pool.give(back: connection)
+      pool.give(back: connection)
     }
+
+    /// Whether the transaction is one of a standby.
+    var isOnStandby: Bool { pool !== engine.cluster.pool }
 
     var stateNumber: UInt64 { UInt64(commitRead.number) }
 

@@ -38,13 +38,15 @@
       let deadline = ContinuousClock.now + timeout
       try engine.turn.take(until: deadline)
       do throws(StoreError) {
-        (connection, base, entries) = try EntryReader.begin(engine, until: deadline, isLocking: true) {
+        let begun = try EntryReader.begin(engine, engine.cluster.pool, until: deadline, isLocking: true) {
           [
             PostgresStatement("BEGIN", isPrepared: false),
             WriterSession.settings(engine, label, deadline - .now),
             PostgresStatement("SELECT number FROM kvclone.store WHERE id = $1 FOR UPDATE", [.int8(engine.store)]),
           ]
         }
+        (connection, base, entries) = (begun.connection, begun.commit, begun.entries)
+        engine.seen.note(base)
       } catch {
         engine.turn.give()
         throw error
@@ -350,10 +352,12 @@
         throw error
       }
       engine.noteTables(madeTables)
+      // Before the cache: a read that begins now must not use a standby without this commit.
+      engine.seen.note(commit)
       engine.cache.keep(known(with: own), as: commit)
       engine.turn.give()
-      // Last: a watch begins a transaction, for which another thread may wait.
-      engine.commits.note()
+      // Last: a watch begins a transaction, for which another thread may wait. By the primary: a standby may need time.
+      ReadRoute.$usesPrimary.withValue(true) { engine.commits.note() }
     }
 
     /// The cache after the commit of changes: with the changes, or without their ranges if they are many.
