@@ -12,6 +12,7 @@ let common: [SwiftSetting] = [
 
 let service: TargetDependencyCondition = .when(traits: ["Service"])!
 let postgres: TargetDependencyCondition = .when(traits: ["Postgres"])!
+let tracing: TargetDependencyCondition = .when(traits: ["Tracing"])!
 
 /// The modules that tests of the store use. Each target tests one module, and opens stores by those above it.
 let tested: [Target.Dependency] = [
@@ -33,13 +34,16 @@ let package = Package(
       name: "Service",
       description: "KVCloneService: a store as a service of swift-service-lifecycle, with health and metrics."),
     .trait(name: "Postgres", description: "KVClonePostgres: stores in a PostgreSQL cluster. Needs libpq-dev."),
+    .trait(name: "Tracing", description: "Spans of transactions and other operations, by swift-distributed-tracing."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
-    // Fetched and built with the trait only.
+    // Each is fetched and built with its trait only.
     .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
+    // The first version that was tested with a tracer per task (`withTracer`).
+    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
   ],
   targets: [
     .systemLibrary(
@@ -53,26 +57,31 @@ let package = Package(
       swiftSettings: common),
     .target(name: "KVCloneCoreData", dependencies: ["KVCloneModel"], swiftSettings: common),
     .target(
+      name: "KVCloneTracing",
+      dependencies: [.product(name: "Tracing", package: "swift-distributed-tracing", condition: tracing)],
+      swiftSettings: common),
+    .target(
       name: "KVCloneCore",
       dependencies: [
-        "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", .product(name: "Logging", package: "swift-log"),
+        "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing",
+        .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: common),
     .target(
-      name: "KVCloneQuery", dependencies: ["KVCloneCore", "KVCloneRecords", "KVCloneModel"],
+      name: "KVCloneQuery", dependencies: ["KVCloneCore", "KVCloneRecords", "KVCloneModel", "KVCloneTracing"],
       exclude: ["Conditions.md"], swiftSettings: common),
     .target(
       name: "KVClone",
       dependencies: [
         "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
-        .product(name: "Logging", package: "swift-log"),
+        "KVCloneTracing", .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: common),
     .target(
       name: "KVCloneOperations",
       dependencies: [
         "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
-        .product(name: "Logging", package: "swift-log"),
+        "KVCloneTracing", .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: common),
     .systemLibrary(name: "CKVClonePostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
@@ -81,7 +90,7 @@ let package = Package(
       name: "KVClonePostgres",
       dependencies: [
         .target(name: "CKVClonePostgres", condition: postgres), "KVClone", "KVCloneCore", "KVCloneLMDB",
-        "KVCloneRecords", "KVCloneModel",
+        "KVCloneRecords", "KVCloneModel", "KVCloneTracing",
       ],
       swiftSettings: common),
     .target(
@@ -103,6 +112,7 @@ let package = Package(
       dependencies: [
         .target(name: "KVCloneService", condition: service),
         .product(name: "MetricsTestKit", package: "swift-metrics", condition: service),
+        .product(name: "InMemoryTracing", package: "swift-distributed-tracing", condition: tracing),
       ],
       path: "Tests/KVCloneServiceProbe", swiftSettings: common),
     .target(name: "KVCloneGenerator", dependencies: ["KVCloneModel"], swiftSettings: common),
@@ -182,8 +192,8 @@ let package = Package(
 // it so. The optimizer is given by a flag because SwiftPM's own configurations know no other way to keep assertions.
 if Context.environment["KVCLONE_OPTIMIZED"] == "1" {
   let libraries: Set = [
-    "KVCloneLMDB", "KVCloneModel", "KVCloneRecords", "KVCloneCoreData", "KVCloneCore", "KVCloneQuery", "KVClone",
-    "KVCloneOperations", "KVClonePostgres",
+    "KVCloneLMDB", "KVCloneModel", "KVCloneRecords", "KVCloneCoreData", "KVCloneTracing", "KVCloneCore", "KVCloneQuery",
+    "KVClone", "KVCloneOperations", "KVClonePostgres",
   ]
   for target in package.targets where libraries.contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-O", "-assert-config", "Debug"])]

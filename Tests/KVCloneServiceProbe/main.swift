@@ -50,6 +50,9 @@
       try await stopInTheMiddleOfAWrite()
       try await readFromElsewhere()
       try await runTheExample()
+      #if Tracing
+        try await checkSpans()
+      #endif
     }
 
     /// The age of another process's reader is unknown in a store without a history, and the gauge reports this.

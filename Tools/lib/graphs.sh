@@ -1,7 +1,7 @@
 # Symbol graphs of built modules, for Tools/api and Tools/documentation.
 
 # The options of the build by Tools/service; other options would rebuild everything.
-service_build=(--traits Service --scratch-path .build/service --disable-index-store -debug-info-format none)
+service_build=(--traits Service,Tracing --scratch-path .build/service --disable-index-store -debug-info-format none)
 
 # extract_graphs BUILD MODULE DIRECTORY [OPTION…]: writes the symbol graph of a module in a build, and one for each
 # module with types that it extends.

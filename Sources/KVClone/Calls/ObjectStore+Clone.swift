@@ -78,8 +78,10 @@ extension ObjectStore {
   /// Use the returned task to observe the clone or to cancel it from other code.
   public func startClone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) -> CloneTask {
     let operation = CloneTask(options.progress)
+    let call = CloneCall(roots, options, to: self)
+    let span = call.span
     writerQueue.async {
-      operation.end(Result { try CloneCall(roots, options, to: self).run(operation.control) })
+      operation.end(Result { try span.run { try call.run(operation.control) } })
     }
     return operation
   }

@@ -1,6 +1,7 @@
 import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
+import KVCloneTracing
 
 /// Migrates stores to another version of the model, in one write transaction.
 extension StoreMigrator {
@@ -9,6 +10,19 @@ extension StoreMigrator {
     _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
     _ options: StoreOptions, _ progress: (@Sendable (OperationProgress) -> Void)? = nil,
     _ cancellation: Cancellation? = nil, dryRun: MigrationDryRun? = nil
+  ) throws(StoreError) -> MigrationReport {
+    if dryRun != nil {
+      return try attemptMigration(engine, path: path, to: model, migration, options, progress, cancellation, dryRun)
+    }
+    return try StoreSpan(.migrate, of: engine).run { () throws(StoreError) in
+      try attemptMigration(engine, path: path, to: model, migration, options, progress, cancellation, nil)
+    }
+  }
+
+  private static func attemptMigration(
+    _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
+    _ options: StoreOptions, _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?,
+    _ dryRun: MigrationDryRun?
   ) throws(StoreError) -> MigrationReport {
     try retryIfMapFull { () throws(StoreError) in
       for _ in 0..<attempts {

@@ -1,6 +1,7 @@
 public import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
+import KVCloneTracing
 
 /// A consistent, long-lived view of the store for any number of reads by any tasks and threads.
 ///
@@ -88,7 +89,10 @@ public final class PinnedSnapshot: Sendable {
 
   private func runRead<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
     if siblings.isForked { throw StoreError(LMDBError.forked) }
-    return try reader.read(body)
+    return try reader.read { transaction in
+      // The snapshot itself does not keep the engine.
+      try StoreSpan(.read, of: transaction._withSession { $0.engine }).run { try body(transaction) }
+    }
   }
 
   /// Closes the snapshot, immediately or at the end of the running read. Every later read throws `closed`.

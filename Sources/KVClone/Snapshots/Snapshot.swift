@@ -1,4 +1,5 @@
 public import KVCloneCore
+import KVCloneTracing
 
 /// A read-only view of a named snapshot, with fetch requests, indexes, relationships and blobs.
 ///
@@ -43,13 +44,15 @@ public final class Snapshot: Sendable {
   }
 
   private func run<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
-    let session = try session()
-    let past = session.schema
-    let transaction = ReadTransaction(session)
-    do {
-      return try body(transaction)
-    } catch let error as StoreError where past.catalogNumber != store.schema.catalogNumber {
-      throw error.naming(info, model: past.model, present: store.schema.model)
+    try StoreSpan(.read, of: store.engine).run {
+      let session = try session()
+      let past = session.schema
+      let transaction = ReadTransaction(session)
+      do {
+        return try body(transaction)
+      } catch let error as StoreError where past.catalogNumber != store.schema.catalogNumber {
+        throw error.naming(info, model: past.model, present: store.schema.model)
+      }
     }
   }
 

@@ -1,3 +1,5 @@
+import KVCloneTracing
+
 /// The common interface of all errors of the library: the failure, the affected entity, property and object, and the
 /// remedy.
 ///
@@ -21,3 +23,8 @@ extension KVCloneError {
   /// The ``message``.
   public var description: String { message }
 }
+
+extension StoreError: SpanError {}
+extension ValidationError: SpanError {}
+extension CloneError: SpanError {}
+extension TransferError: SpanError {}

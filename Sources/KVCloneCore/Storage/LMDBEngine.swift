@@ -1,5 +1,6 @@
 package import KVCloneLMDB
 package import KVCloneRecords
+package import KVCloneTracing
 
 /// The storage engine for LMDB.
 package final class LMDBEngine: StorageEngine, EngineSpace, EngineFiles {
@@ -8,6 +9,8 @@ package final class LMDBEngine: StorageEngine, EngineSpace, EngineFiles {
   package init(_ environment: LMDBEnvironment) {
     self.environment = environment
   }
+
+  package var spanTarget: SpanTarget { SpanTarget(directory: directory) }
 
   package func openTables(_ tables: [TableCode], create: Bool) throws(StoreError) -> [StorageTable] {
     try storeErrors { () throws(LMDBError) in

@@ -1,12 +1,13 @@
 package import KVCloneLMDB
 package import KVCloneRecords
+package import KVCloneTracing
 
 /// A storage engine: named tables of ordered byte keys, with transactions.
 ///
 /// The store uses nothing else of an engine. An engine has one write transaction at a time; read transactions see the
 /// state at their begin; keys are in byte order; a commit is durable completely or not at all. What only some engines
 /// have, such as local files, is queried, and features that need it fail with `unsupportedByEngine` without it.
-package protocol StorageEngine: AnyObject, Sendable {
+package protocol StorageEngine: AnyObject, Sendable, TracedStore {
   /// Opens tables by name. Missing ones are created, in a write transaction of their own.
   func openTables(_ tables: [TableCode], create: Bool) throws(StoreError) -> [StorageTable]
   /// Begins a read transaction on the last committed state.

@@ -4,6 +4,7 @@
   public import Foundation
 #endif
 import KVCloneRecords
+import KVCloneTracing
 
 /// Runs transactions, and prepares what they use.
 extension ObjectStore {
@@ -149,25 +150,29 @@ extension ObjectStore {
   }
 
   package func runRead<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
-    let transaction = ReadTransaction(try readSession())
-    return try body(transaction)
+    try StoreSpan(.read, of: engine).run {
+      let transaction = ReadTransaction(try readSession())
+      return try body(transaction)
+    }
   }
 
   package func runWrite<R>(
     label: String, timeout: Duration?, mergePolicy: MergePolicy = .error, dryRun reasons: PlanReasons? = nil,
     _ body: (inout WriteTransaction) throws -> R
   ) throws -> R {
-    var transaction = WriteTransaction(try writeSession(label: label, timeout: timeout, isDryRun: reasons != nil))
-    transaction.mergePolicy = mergePolicy
-    let result: R
-    do {
-      result = try body(&transaction)
-    } catch {
-      noteSerials(of: transaction.session.changes, dryRun: reasons)
-      throw error
+    try StoreSpan(.write, of: engine).run {
+      var transaction = WriteTransaction(try writeSession(label: label, timeout: timeout, isDryRun: reasons != nil))
+      transaction.mergePolicy = mergePolicy
+      let result: R
+      do {
+        result = try body(&transaction)
+      } catch {
+        noteSerials(of: transaction.session.changes, dryRun: reasons)
+        throw error
+      }
+      try transaction.commit(self, dryRun: reasons)
+      return result
     }
-    try transaction.commit(self, dryRun: reasons)
-    return result
   }
 
   /// Reserves the serials that a transaction allocated, so that they are not allocated again. Only hooks have seen

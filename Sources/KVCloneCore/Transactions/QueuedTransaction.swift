@@ -1,3 +1,4 @@
+import KVCloneTracing
 import Synchronization
 
 /// An asynchronous write that can be a member of a ``CommitGroup``.
@@ -29,6 +30,7 @@ final class QueuedTransaction<R: Sendable>: GroupedWrite {
   private let store: ObjectStore
   private let body: @Sendable (inout WriteTransaction) throws -> R
   private let phase = Mutex(Phase.new)
+  private let span: StoreSpan
 
   init(
     _ store: ObjectStore, label: String, timeout: Duration?, mergePolicy: MergePolicy,
@@ -39,36 +41,44 @@ final class QueuedTransaction<R: Sendable>: GroupedWrite {
     self.timeout = timeout
     self.mergePolicy = mergePolicy
     self.body = body
+    span = StoreSpan(.write, of: store.engine)
   }
 
   /// Waits for its turn, runs, and returns when the commit is durable. Cancelling the task before its turn removes it.
   func value() async throws -> R {
-    try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        var isFirst = false
-        let isCancelled = phase.withLock { phase in
-          if case .cancelled = phase { return true }
-          phase = .waiting(continuation)
-          // Within the lock, so that a cancellation finds it in the queue. The thread that runs it is woken outside,
-          // because it would wait for the lock.
-          isFirst = store.writerQueue.append(self)
-          return false
+    do {
+      let result = try await withTaskCancellationHandler {
+        try await withCheckedThrowingContinuation { continuation in
+          var isFirst = false
+          let isCancelled = phase.withLock { phase in
+            if case .cancelled = phase { return true }
+            phase = .waiting(continuation)
+            // Within the lock, so that a cancellation finds it in the queue. The thread that runs it is woken outside,
+            // because it would wait for the lock.
+            isFirst = store.writerQueue.append(self)
+            return false
+          }
+          if isFirst { store.writerQueue.schedule() }
+          if isCancelled { continuation.resume(throwing: CancellationError()) }
         }
-        if isFirst { store.writerQueue.schedule() }
-        if isCancelled { continuation.resume(throwing: CancellationError()) }
-      }
-    } onCancel: {
-      let waiting = phase.withLock { phase -> CheckedContinuation<R, any Error>? in
-        switch phase {
-        case .new: phase = .cancelled
-        case .waiting(let continuation) where store.writerQueue.remove(self):
-          phase = .ended
-          return continuation
-        default: break
+      } onCancel: {
+        let waiting = phase.withLock { phase -> CheckedContinuation<R, any Error>? in
+          switch phase {
+          case .new: phase = .cancelled
+          case .waiting(let continuation) where store.writerQueue.remove(self):
+            phase = .ended
+            return continuation
+          default: break
+          }
+          return nil
         }
-        return nil
+        waiting?.resume(throwing: CancellationError())
       }
-      waiting?.resume(throwing: CancellationError())
+      span.end()
+      return result
+    } catch {
+      span.end(throwing: error)
+      throw error
     }
   }
 
@@ -77,7 +87,7 @@ final class QueuedTransaction<R: Sendable>: GroupedWrite {
   }
 
   func perform(_ transaction: inout WriteTransaction) throws {
-    let result = try body(&transaction)
+    let result = try span.activate { try body(&transaction) }
     phase.withLock { phase in
       if case .waiting(let continuation) = phase { phase = .running(continuation, result) }
     }

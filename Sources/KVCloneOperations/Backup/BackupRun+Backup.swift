@@ -1,10 +1,19 @@
 import KVCloneCore
 import KVCloneLMDB
+import KVCloneTracing
 
 extension BackupRun {
   /// Backs up a store to a new directory.
   func back(
     up store: ObjectStore, to path: String, _ options: BackupOptions
+  ) throws(StoreError) -> BackupResult {
+    try StoreSpan(.backup, of: store.engine).run { () throws(StoreError) in
+      try makeBackup(of: store, to: path, options)
+    }
+  }
+
+  private func makeBackup(
+    of store: ObjectStore, to path: String, _ options: BackupOptions
   ) throws(StoreError) -> BackupResult {
     if let since = options.since {
       if options.finishesMigration {

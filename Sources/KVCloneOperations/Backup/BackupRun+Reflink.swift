@@ -1,9 +1,14 @@
 import KVCloneCore
 import KVCloneLMDB
+import KVCloneTracing
 
 extension BackupRun {
   /// Copies a store by sharing its blocks, or else page by page.
   func reflink(_ store: ObjectStore, to path: String) throws(StoreError) -> ReflinkResult {
+    try StoreSpan(.backup, of: store.engine).run { () throws(StoreError) in try copy(store, to: path) }
+  }
+
+  private func copy(_ store: ObjectStore, to path: String) throws(StoreError) -> ReflinkResult {
     let environment = try store.engine.requireFiles(for: "a reflink copy").environment
     let copy = try storeErrors { () throws(LMDBError) in
       try StoreCopy(to: path, copyOnWrite: environment.copyOnWrite)

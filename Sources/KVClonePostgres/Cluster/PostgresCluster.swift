@@ -15,6 +15,8 @@
     let standbys: StandbyReads?
     /// The threads of asynchronous reads, which wait for the network.
     let readThreads: ReadThreads
+    /// The server for spans, if the address names a single one.
+    let server: (address: String, port: Int?)?
 
     /// Creates a cluster object. Its first use connects to the server.
     ///
@@ -33,6 +35,7 @@
           nil
         }
       readThreads = ReadThreads(count: max(2, options.connections))
+      server = PostgresConnection.server(of: address)
     }
 
     /// Closes idle connections now, and those in use at the end of their transactions. Close the stores first: every

@@ -140,7 +140,7 @@
       return value(of: "service", list) != nil
     }
 
-    private static func value(of keyword: String, _ list: UnsafeMutablePointer<PQconninfoOption>) -> String? {
+    static func value(of keyword: String, _ list: UnsafeMutablePointer<PQconninfoOption>) -> String? {
       var place = list
       while let name = place.pointee.keyword {
         if String(cString: name) == keyword { return place.pointee.val.map { String(cString: $0) } }

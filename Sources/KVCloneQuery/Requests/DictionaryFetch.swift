@@ -70,6 +70,22 @@ enum DictionaryFetch {
     _ request: CompiledDictionaries, in session: borrowing Session,
     _ body: (FetchedDictionary) throws(StoreError) -> Bool
   ) throws(StoreError) {
+    let span = request.objects.span(in: session)
+    try span.run { () throws(StoreError) in
+      guard span.isRecording else { return try run(request, in: session, body) }
+      var count = 0
+      try run(request, in: session) { (dictionary) throws(StoreError) in
+        count += 1
+        return try body(dictionary)
+      }
+      span.noteResults(count)
+    }
+  }
+
+  private static func run(
+    _ request: CompiledDictionaries, in session: borrowing Session,
+    _ body: (FetchedDictionary) throws(StoreError) -> Bool
+  ) throws(StoreError) {
     let evaluator = QueryEvaluator(session.schema)
     if let grouping = request.grouping { return try forEachGroup(request, grouping, evaluator, in: session, body) }
     var window = ResultWindow(request, skips: request.isDistinct)

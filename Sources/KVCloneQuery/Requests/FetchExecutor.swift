@@ -67,6 +67,11 @@ package enum FetchExecutor {
 
   /// Returns the number of results.
   package static func count(_ request: CompiledRequest, in session: borrowing Session) throws(StoreError) -> Int {
+    try request.span(in: session).run { () throws(StoreError) in try countResults(request, in: session) }
+  }
+
+  private static func countResults(_ request: CompiledRequest, in session: borrowing Session) throws(StoreError) -> Int
+  {
     var count = 0
     if request.isSourceExact, let found = request.found {
       count = min(found.count, request.wanted ?? .max)

@@ -67,36 +67,50 @@ extension FetchExecutor {
   static func objects(
     _ request: CompiledRequest, in session: borrowing Session
   ) throws(StoreError) -> [ManagedObject] {
-    var objects: [ManagedObject] = []
-    objects.reserveCapacity(request.found?.count ?? 0)
-    try forEachResult(request, in: session) { (id, view) throws(StoreError) in
-      objects.append(try session.managedObject(view, id: id))
-      return true
+    let span = request.span(in: session)
+    return try span.run { () throws(StoreError) in
+      var objects: [ManagedObject] = []
+      objects.reserveCapacity(request.found?.count ?? 0)
+      try forEachResult(request, in: session) { (id, view) throws(StoreError) in
+        objects.append(try session.managedObject(view, id: id))
+        return true
+      }
+      span.noteResults(objects.count)
+      return objects
     }
-    return objects
   }
 
   /// Returns the ids of a request's results, in its order.
   static func ids(_ request: CompiledRequest, in session: borrowing Session) throws(StoreError) -> [ObjectID] {
-    var ids: [ObjectID] = []
-    ids.reserveCapacity(request.found?.count ?? 0)
-    try forEachResult(request, in: session) { (id, _) throws(StoreError) in
-      ids.append(id)
-      return true
+    let span = request.span(in: session)
+    return try span.run { () throws(StoreError) in
+      var ids: [ObjectID] = []
+      ids.reserveCapacity(request.found?.count ?? 0)
+      try forEachResult(request, in: session) { (id, _) throws(StoreError) in
+        ids.append(id)
+        return true
+      }
+      span.noteResults(ids.count)
+      return ids
     }
-    return ids
   }
 
   /// Calls `body` with each result of a request, without copying it, until it returns false.
   static func forEachView(
     _ request: CompiledRequest, in session: borrowing Session, _ body: (ObjectView) throws -> Bool
   ) throws {
-    var failure: (any Error)?
-    try forEachResult(request, in: session) { (id, record) throws(StoreError) in
-      let view = try ObjectView(copy record, id: id, session.schema, transients: session.transients(of: id))
-      do { return try body(view) } catch { failure = error }
-      return false
+    let span = request.span(in: session)
+    try span.run {
+      var failure: (any Error)?
+      var count = 0
+      try forEachResult(request, in: session) { (id, record) throws(StoreError) in
+        if span.isRecording { count += 1 }
+        let view = try ObjectView(copy record, id: id, session.schema, transients: session.transients(of: id))
+        do { return try body(view) } catch { failure = error }
+        return false
+      }
+      span.noteResults(count)
+      if let failure { throw failure }
     }
-    if let failure { throw failure }
   }
 }

@@ -1,6 +1,7 @@
 import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
+import KVCloneTracing
 
 /// A clone in its own write transaction, or the plan for one.
 struct CloneCall: Sendable {
@@ -21,15 +22,19 @@ struct CloneCall: Sendable {
 
   // MARK: Cloning
 
-  func run() throws -> CloneResult { try run(CloneMonitor(progress: options.progress)) }
+  /// A new span of the clone. It begins when the clone is called, and not at its turn.
+  var span: StoreSpan { StoreSpan(.clone, of: destination.engine) }
+
+  func run() throws -> CloneResult { try span.run { try run(CloneMonitor(progress: options.progress)) } }
 
   /// Clones on the writer thread of the destination. Cancelling the task cancels the clone.
   func runOnWriterThread() async throws -> CloneResult {
     let cancellation = CloneMonitor(progress: options.progress)
+    let span = span
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         destination.writerQueue.async {
-          continuation.resume(with: Result { try run(cancellation) })
+          continuation.resume(with: Result { try span.run { try run(cancellation) } })
         }
       }
     } onCancel: {

@@ -5,10 +5,19 @@
 #endif
 import KVCloneCore
 import KVCloneModel
+import KVCloneTracing
 
 extension CloneOrigin {
   /// Clones in a transaction. After an error, it is abort-only.
   func clone(
+    _ roots: [ObjectID], _ options: CloneOptions, in transaction: inout WriteTransaction
+  ) throws -> CloneResult {
+    try StoreSpan(.clone, of: transaction.session.engine).run {
+      try cloneNow(roots, options, in: &transaction)
+    }
+  }
+
+  private func cloneNow(
     _ roots: [ObjectID], _ options: CloneOptions, in transaction: inout WriteTransaction
   ) throws -> CloneResult {
     if let failure = transaction.session.changes.failure { throw failure }

@@ -1,4 +1,5 @@
 import Dispatch
+import KVCloneTracing
 import Synchronization
 
 /// A store's work that waits for the write lock, first in, first out. It runs on a separate thread and never blocks the
@@ -58,7 +59,7 @@ package final class WriterQueue: Sendable {
 
   /// Runs `body` after all queued work.
   package func async(_ body: @escaping @Sendable () -> Void) {
-    if append(.alone(body)) { schedule() }
+    if append(.alone(StoreSpan.carrying(body))) { schedule() }
   }
 
   /// Adds a write. Its `run` is called in its turn, unless another write takes it before. Returns whether the caller
