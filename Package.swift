@@ -13,6 +13,7 @@ let common: [SwiftSetting] = [
 let service: TargetDependencyCondition = .when(traits: ["Service"])!
 let postgres: TargetDependencyCondition = .when(traits: ["Postgres"])!
 let tracing: TargetDependencyCondition = .when(traits: ["Tracing"])!
+let configuration: TargetDependencyCondition = .when(traits: ["Configuration"])!
 
 /// The modules that tests of the store use. Each target tests one module, and opens stores by those above it.
 let tested: [Target.Dependency] = [
@@ -26,6 +27,7 @@ let package = Package(
     .library(name: "KVCloneOperations", targets: ["KVCloneOperations"]),
     .library(name: "KVCloneService", targets: ["KVCloneService"]),
     .library(name: "KVClonePostgres", targets: ["KVClonePostgres"]),
+    .library(name: "KVCloneConfiguration", targets: ["KVCloneConfiguration"]),
     .executable(name: "kvclone", targets: ["KVCloneTool"]),
     .plugin(name: "KVCloneModelPlugin", targets: ["KVCloneModelPlugin"]),
   ],
@@ -35,6 +37,7 @@ let package = Package(
       description: "KVCloneService: a store as a service of swift-service-lifecycle, with health and metrics."),
     .trait(name: "Postgres", description: "KVClonePostgres: stores in a PostgreSQL cluster. Needs libpq-dev."),
     .trait(name: "Tracing", description: "Spans of transactions and other operations, by swift-distributed-tracing."),
+    .trait(name: "Configuration", description: "KVCloneConfiguration: options from swift-configuration."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -44,6 +47,7 @@ let package = Package(
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
     // The first version that was tested with a tracer per task (`withTracer`).
     .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+    .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
   ],
   targets: [
     .systemLibrary(
@@ -85,12 +89,20 @@ let package = Package(
       ],
       swiftSettings: common),
     .systemLibrary(name: "CKVClonePostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
-    // Without its trait there is nothing in this target, nor in the next three.
+    // Without its trait there is nothing in this target, nor in the next four.
     .target(
       name: "KVClonePostgres",
       dependencies: [
         .target(name: "CKVClonePostgres", condition: postgres), "KVClone", "KVCloneCore", "KVCloneLMDB",
         "KVCloneRecords", "KVCloneModel", "KVCloneTracing",
+      ],
+      swiftSettings: common),
+    .target(
+      name: "KVCloneConfiguration",
+      dependencies: [
+        "KVClone", .target(name: "KVClonePostgres", condition: postgres),
+        .target(name: "KVCloneService", condition: service),
+        .product(name: "Configuration", package: "swift-configuration", condition: configuration),
       ],
       swiftSettings: common),
     .target(
@@ -111,8 +123,11 @@ let package = Package(
       name: "KVCloneServiceProbe",
       dependencies: [
         .target(name: "KVCloneService", condition: service),
+        .target(name: "KVCloneConfiguration", condition: configuration),
+        .target(name: "KVClonePostgres", condition: postgres),
         .product(name: "MetricsTestKit", package: "swift-metrics", condition: service),
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing", condition: tracing),
+        .product(name: "Configuration", package: "swift-configuration", condition: configuration),
       ],
       path: "Tests/KVCloneServiceProbe", swiftSettings: common),
     .target(name: "KVCloneGenerator", dependencies: ["KVCloneModel"], swiftSettings: common),

@@ -50,6 +50,9 @@
       try await stopInTheMiddleOfAWrite()
       try await readFromElsewhere()
       try await runTheExample()
+      #if Configuration
+        checkConfiguration()
+      #endif
       #if Tracing
         try await checkSpans()
       #endif

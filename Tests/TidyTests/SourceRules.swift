@@ -28,6 +28,7 @@ enum SourceRules {
     "KVClonePostgres": [
       "CKVClonePostgres", "KVClone", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing",
     ],
+    "KVCloneConfiguration": ["KVClone", "KVClonePostgres", "KVCloneService"],
     "KVCloneService": ["KVClone", "KVCloneOperations"],
     "KVCloneInbox": ["KVClone", "KVCloneService", "KVClonePostgres"],
     "KVCloneDemo": ["KVClone", "KVCloneOperations"],

@@ -7,7 +7,7 @@ struct TraitTests {
   private static let always: Set = ["swift-argument-parser", "swift-log"]
   /// Modules of the others.
   private static let optional: Set = [
-    "Tracing", "InMemoryTracing", "ServiceLifecycle", "CoreMetrics", "MetricsTestKit",
+    "Tracing", "InMemoryTracing", "Configuration", "ServiceLifecycle", "CoreMetrics", "MetricsTestKit",
   ]
 
   @Test func dependenciesOfTraitsAreConditional() throws {
@@ -31,6 +31,6 @@ struct TraitTests {
       let lines = text.split(separator: "\n").filter { !$0.hasPrefix("//") }
       #expect(lines.first?.hasPrefix("#if ") == true && lines.last == "#endif", "\(path) is compiled without its trait")
     }
-    #expect(count >= 3)
+    #expect(count >= 5)
   }
 }

@@ -1,7 +1,9 @@
-# Symbol graphs of built modules, for Tools/api and Tools/documentation.
+# Symbol graphs of built modules, for Tools/api and Tools/documentation. Source it after postgres.sh.
 
 # The options of the build by Tools/service; other options would rebuild everything.
-service_build=(--traits Service,Tracing --scratch-path .build/service --disable-index-store -debug-info-format none)
+service_traits=Service,Tracing,Configuration
+if has_postgres; then service_traits+=,Postgres; fi
+service_build=(--traits "$service_traits" --scratch-path .build/service --disable-index-store -debug-info-format none)
 
 # extract_graphs BUILD MODULE DIRECTORY [OPTION…]: writes the symbol graph of a module in a build, and one for each
 # module with types that it extends.
@@ -14,7 +16,7 @@ extract_graphs() {
   for map in "$build"/checkouts/*/Sources/*/include/module.modulemap "$build"/debug/*.build/module.modulemap; do
     if [ -e "$map" ]; then maps+=(-Xcc "-fmodule-map-file=$map"); fi
   done
-  if [ "$module" = KVClonePostgres ]; then
+  if [ -e "$build/debug/Modules/KVClonePostgres.swiftmodule" ] && has_libpq; then
     maps+=(-Xcc "-fmodule-map-file=Sources/CKVClonePostgres/module.modulemap" -Xcc "-I$(pkg-config --variable=includedir libpq)")
   fi
   swift symbolgraph-extract -module-name "$module" -target "$target" -I "$build/debug/Modules" "${maps[@]}" \
