@@ -1,11 +1,14 @@
+import Dispatch
 import Foundation
 import KVClone
 import KVCloneOperations
 import KVCloneTestSupport
+import Synchronization
 
-/// The commands of the peer process that use objects.
+/// The commands of the peer process that use objects. Those with an existing store take a ``StoreLocation``.
 let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
   "stage": { try stage(at: $0[0], mebibytes: Int($0[1]) ?? 1) },
+  "sweep": { try sweep(at: $0[0]) },
   "wander": { try wander(in: $0[0]) },
   "clone": { try clone(at: $0[0], ObjectID(rawValue: UInt64($0[1]) ?? 0), key: $0[2], killedAt: $0[3]) },
   "insert": { try insert(at: $0[0], entity: $0[1]) },
@@ -19,6 +22,7 @@ let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
   "share": { try share(at: $0[0], name: $0[1], seed: UInt64($0[2]) ?? 0, steps: Int($0[3]) ?? 0) },
   "registers": { try useRegisters(at: $0[0], seed: UInt64($0[1]) ?? 0, tasks: Int($0[2]) ?? 0, Int($0[3]) ?? 0) },
   "hold": { try holdWriteLock(at: $0[0], label: $0[1]) },
+  "write": { try writeSlowly(at: $0[0], entity: $0[1]) },
   "large": { try writeLarge(at: $0[0], mebibytes: $0.dropFirst().compactMap { Int($0) }) },
 ]
 
@@ -72,7 +76,7 @@ private func wander(in root: String) throws {
 
 /// Changes a store that other processes change concurrently, and prints each committed step as a line of JSON.
 private func share(at path: String, name: String, seed: UInt64, steps: Int) throws {
-  let store = try ObjectStore.open(at: path)
+  let store = try StoreLocation(path).open()
   defer { store.close() }
   var operations = SharedOperations(name, store, seed: seed)
   for _ in 0..<steps {
@@ -82,7 +86,7 @@ private func share(at path: String, name: String, seed: UInt64, steps: Int) thro
 
 /// Waits for a line, uses the registers of a store in many tasks, and prints each operation as a line of JSON.
 private func useRegisters(at path: String, seed: UInt64, tasks: Int, _ operations: Int) throws {
-  let store = try ObjectStore.open(at: path)
+  let store = try StoreLocation(path).open()
   defer { store.close() }
   let tasks = try RegisterTasks(store, seed: seed, taskCount: tasks, operationCount: operations)
   say("open")
@@ -92,11 +96,28 @@ private func useRegisters(at path: String, seed: UInt64, tasks: Int, _ operation
 
 /// Holds the write lock until a line arrives, and writes nothing.
 private func holdWriteLock(at path: String, label: String) throws {
-  let store = try ObjectStore.open(at: path)
+  let store = try StoreLocation(path).open()
   defer { store.close() }
   try store.write(label: label) { _ in
     say("holding")
     _ = readLine()
+  }
+}
+
+/// Begins a write transaction and inserts an object, prints "writing", and commits when a line arrives. Prints the
+/// outcome, and runs further transactions until the input ends.
+private func writeSlowly(at path: String, entity: String) throws {
+  let store = try StoreLocation(path).open()
+  defer { store.close() }
+  var isAtEnd = false
+  while !isAtEnd {
+    attempt("commit") {
+      try store.write { transaction in
+        try transaction.insert(entity)
+        say("writing")
+        isAtEnd = readLine() == nil
+      }
+    }
   }
 }
 
@@ -157,7 +178,7 @@ private func increment(in root: String) throws {
 
 /// Migrates a store to a version in which the `x` of Note is a string, and waits for a line during the migration.
 private func migrate(at path: String) throws {
-  let store = try ObjectStore.open(at: path)
+  let store = try StoreLocation(path).open()
   let entities = store.model.entities.map { entity in
     var entity = entity
     for place in entity.attributes.indices where entity.attributes[place].name == "x" {
@@ -168,8 +189,8 @@ private func migrate(at path: String) throws {
   let model = ManagedObjectModel(
     name: store.model.name, versionIdentifier: "2", entities: entities, composites: store.model.composites)
   store.close()
-  let report = try ObjectStore.migrate(
-    at: path, to: model,
+  let report = try StoreLocation(path).migrate(
+    to: model,
     progress: { progress in
       guard progress.phase == .rewrite, progress.completed == 0 else { return }
       say("migrating")
@@ -203,7 +224,7 @@ private func writeLarge(at path: String, mebibytes: [Int]) throws {
 /// Clones an object with an idempotency key and is killed at `moment`: during the copy (by the hook), before or after
 /// the commit.
 private func clone(at path: String, _ root: ObjectID, key: String, killedAt moment: String) throws {
-  let store = try ObjectStore.open(at: path)
+  let store = try StoreLocation(path).open()
   defer { store.close() }
   @Sendable func die() { kill(getpid(), SIGKILL) }
   var options = CloneOptions()
@@ -226,7 +247,7 @@ private func clone(at path: String, _ root: ObjectID, key: String, killedAt mome
 private func insert(at path: String, entity: String) throws {
   var options = StoreOptions()
   options.author = "peer"
-  let store = try ObjectStore.open(at: path, options: options)
+  let store = try StoreLocation(path).open(options: options)
   defer { store.close() }
   say("open")
   while readLine() != nil { say("\(try store.write { transaction in try transaction.insert(entity) }.serial)") }
@@ -234,7 +255,7 @@ private func insert(at path: String, entity: String) throws {
 
 /// Keeps a store open and runs the input lines: `create NAME`, `delete NAME`, or `set Note/1 title text`.
 private func takeSnapshots(at path: String) throws {
-  let store = try ObjectStore.open(at: path)
+  let store = try StoreLocation(path).open()
   defer { store.close() }
   say("open")
   while let line = readLine() {
@@ -253,7 +274,7 @@ private func takeSnapshots(at path: String) throws {
 
 /// Pins a snapshot until a line arrives.
 private func pin(at path: String, owner: String) throws {
-  let store = try ObjectStore.open(at: path)
+  let store = try StoreLocation(path).open()
   defer { store.close() }
   let snapshot = try store.pinnedSnapshot(owner: owner)
   say("\(snapshot.commit)")
@@ -264,7 +285,7 @@ private func pin(at path: String, owner: String) throws {
 /// Checks a child with its parent's store, pinned snapshot and timer: it can neither use nor close them, and does not
 /// hang.
 private func forkWithPin(at path: String) throws {
-  var store: ObjectStore? = try ObjectStore.open(at: path)
+  var store: ObjectStore? = try StoreLocation(path).open()
   var snapshot: PinnedSnapshot? = try store?.pinnedSnapshot(maximumAge: .seconds(600))
   guard let symbol = dlsym(nil, "fork") else { return say("no fork") }
   let fork = unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)
@@ -297,7 +318,7 @@ private func forkWithPin(at path: String) throws {
 /// Stages a blob in parts: reads a line before each mebibyte and before the end, and prints one after each. A last line
 /// `use Note/1 data` stores the blob as a value; `drop` releases it, and the process waits for another line.
 private func stage(at path: String, mebibytes: Int) throws {
-  let store = try ObjectStore.open(at: path)
+  let store = try StoreLocation(path).open()
   defer { store.close() }
   say("open")
   var staged: StagedBlob? = try store.stageBlob { writer in
@@ -325,6 +346,29 @@ private func stage(at path: String, mebibytes: Int) throws {
     default: return
     }
   }
+}
+
+/// Stages and drops blobs until a line arrives, and opens the store again and again: each of these sweeps abandoned
+/// uploads. Prints the number of the sweeps.
+private func sweep(at path: String) throws {
+  var store = try StoreLocation(path).open()
+  defer { store.close() }
+  let isEnded = Mutex(false)
+  say("open")
+  DispatchQueue.global().async {
+    _ = readLine()
+    isEnded.withLock { $0 = true }
+  }
+  var count = 0
+  while !isEnded.withLock({ $0 }) {
+    _ = try store.stageBlob { writer in try writer.append(Data(count: 3000)) }
+    count += 1
+    if count % 10 == 0 {
+      store.close()
+      store = try StoreLocation(path).open()
+    }
+  }
+  say("\(count)")
 }
 
 /// Prints a line without buffering, because the test waits for it.

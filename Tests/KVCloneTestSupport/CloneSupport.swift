@@ -3,21 +3,15 @@ package import KVClone
 import KVCloneOperations
 package import Testing
 
-/// A store in a temporary directory, removed with this value, and shorthands for clone tests.
+/// A store, removed with this value, and shorthands for clone tests.
 package final class CloneStore {
-  package let store: ObjectStore
+  package var store: ObjectStore { test.store }
   package let view: ModelView
-  private let path: String
+  private let test: TestStore
 
   package init(_ model: ManagedObjectModel) throws {
-    path = FileManager.default.temporaryDirectory.path + "/kvclone-clone-\(UUID().uuidString)"
-    store = try ObjectStore.create(at: path, model: model)
+    test = try TestStore(model)
     view = ModelView(model)
-  }
-
-  deinit {
-    store.close()
-    try? FileManager.default.removeItem(atPath: path)
   }
 
   // MARK: Creating and reading objects

@@ -76,11 +76,11 @@ package final class MigratedStore {
     let options = MigrationOptions(versions: versions + others, stages: stages, takesSnapshot: takesSnapshot)
     store.close()
     defer { if (try? store.info()) == nil { try? test.reopen() } }
-    let plan = try ObjectStore.planMigration(at: test.path, to: model, migration: options)
+    let plan = try test.planMigration(to: model, migration: options)
     let refused = Self.refused(plan, path, old, through: others)
     guard let expectation else {
       let error = expectError(.mappingRequired, sourceLocation: location) {
-        try ObjectStore.migrate(at: test.path, to: model, migration: options)
+        try test.migrate(to: model, migration: options)
       }
       #expect(error?.property != nil || error?.entity != nil, "\(what)", sourceLocation: location)
       try test.reopen()
@@ -94,7 +94,7 @@ package final class MigratedStore {
     #expect(refused.isEmpty, "\(what): refused without need", sourceLocation: location)
     let report: MigrationReport
     do {
-      report = try ObjectStore.migrate(at: test.path, to: model, migration: options)
+      report = try test.migrate(to: model, migration: options)
     } catch {
       // Generated values need not be unique, nor have a single owner, where the source does not require it.
       let isCrowded =
@@ -125,7 +125,7 @@ package final class MigratedStore {
   ) throws {
     let before = try lines()
     store.close()
-    let report = try ObjectStore.migrate(at: test.path, to: model, migration: options)
+    let report = try test.migrate(to: model, migration: options)
     try test.reopen()
     try check(what, location)
     if let name = report.snapshot { snapshots[name] = before }

@@ -2,79 +2,8 @@ package import Foundation
 package import KVClone
 package import KVCloneCore
 import KVCloneOperations
-#if Postgres
-  import KVClonePostgres
-#endif
 import KVCloneRecords
 package import Testing
-
-/// A store in a temporary directory, both removed after the test.
-package final class TestStore {
-  package let root: String
-  /// The path of the store; its parent directory exists.
-  package let path: String
-  package private(set) var store: ObjectStore
-  #if Postgres
-    /// The server of a store in a cluster, if the variable `KVCLONE_TEST_ENGINE` is `postgres`.
-    private let server: PostgresServer?
-  #endif
-
-  package init(_ model: ManagedObjectModel, options: StoreOptions = StoreOptions()) throws {
-    root = try temporaryDirectory()
-    path = root + "/test.kvclone"
-    #if Postgres
-      server = PostgresServer.isDefaultEngine ? try PostgresServer(caches: true, isEmpty: true) : nil
-      if let server {
-        store = try server.cluster.createStore(server.name, model: model, options: options.withoutFileOptions)
-        return
-      }
-    #endif
-    store = try ObjectStore.create(at: path, model: model, options: options)
-  }
-
-  /// Creates the fixture for a store that `place` creates at the given path.
-  package init(placedBy place: (String) throws -> Void) throws {
-    root = try temporaryDirectory()
-    path = root + "/test.kvclone"
-    try place(path)
-    #if Postgres
-      server = nil
-    #endif
-    store = try ObjectStore.open(at: path)
-  }
-
-  deinit {
-    store.close()
-    #if Postgres
-      server?.drop()
-    #endif
-    try? FileManager.default.removeItem(atPath: root)
-  }
-
-  /// Closes the store and opens it with its own model, or with `model`.
-  package func reopen(model: ManagedObjectModel? = nil, options: StoreOptions = StoreOptions()) throws {
-    store.close()
-    #if Postgres
-      if let server {
-        store = try server.cluster.openStore(server.name, model: model, options: options.withoutFileOptions)
-        return
-      }
-    #endif
-    store = try ObjectStore.open(at: path, model: model, options: options)
-  }
-}
-
-#if Postgres
-  extension StoreOptions {
-    /// The options without those that a store in a cluster refuses.
-    fileprivate var withoutFileOptions: StoreOptions {
-      var options = self
-      options.maximumFileBytes = nil
-      options.verifiesPagesAtOpen = false
-      return options
-    }
-  }
-#endif
 
 /// Creates a directory that only this user can access; the caller removes it.
 package func temporaryDirectory() throws -> String {

@@ -16,7 +16,7 @@ struct BlobStagingPeerTests {
 
   /// Makes a second process stage `mebibytes`, completely written.
   private func stagingPeer(_ mebibytes: Int) throws -> PeerProcess {
-    let peer = try PeerProcess("stage", [test.path, String(mebibytes)])
+    let peer = try PeerProcess("stage", [test.location, String(mebibytes)])
     #expect(peer.hear() == "open")
     for number in 0..<mebibytes {
       try peer.tell("go")
@@ -34,7 +34,7 @@ struct BlobStagingPeerTests {
   @Test("a slow upload does not block writers, and is not swept while its process lives")
   func slow() throws {
     let id = try store.insert("File")
-    let peer = try PeerProcess("stage", [test.path, "9"])
+    let peer = try PeerProcess("stage", [test.location, "9"])
     #expect(peer.hear() == "open")
     for number in 0..<9 {
       try peer.tell("go")

@@ -106,7 +106,7 @@ import Testing
       for try await transaction in changes.prefix(5) { transactions.append(transaction) }
       return transactions
     }
-    let peer = try PeerProcess("insert", [test.path, "Note"])
+    let peer = try PeerProcess("insert", [test.location, "Note"])
     #expect(peer.hear() == "open")
     for number in 1...5 {
       try peer.tell("go")

@@ -125,7 +125,7 @@ struct StoreFormatTests {
         try test.reopen()
         #expect(try store.info().objectCount == 41)
       } else {
-        expectError(.newerFormat) { _ = try ObjectStore.open(at: test.path) }
+        expectError(.newerFormat) { _ = try test.openAgain() }
         try test.patched(key, FormatRecord(storeUUID: store.uuid, created: 0).encoded())
       }
     }

@@ -154,11 +154,11 @@ struct LogTests {
       draft.attribute("Note", "name") { $0.type = .integer64 }
     }
     // A value that cannot be converted to a number is reported, and not shown.
-    refused { try ObjectStore.migrate(at: test.path, to: third, options: options()) }
+    refused { try test.migrate(to: third, options: options()) }
     let fourth = Self.model(version: 2).next("Log 4") { draft in
       draft["Note"].uniquenessConstraints.append(["link"])
     }
-    refused { try ObjectStore.migrate(at: test.path, to: fourth, options: options()) }
+    refused { try test.migrate(to: fourth, options: options()) }
     try test.reopen(options: options())
     expectNothing(telling: [])
   }

@@ -17,7 +17,7 @@ struct ProcessTurnTests {
   @Test("two processes with single writes")
   func processes() throws {
     let test = try TestStore(Self.model, options: .tracking())
-    let peers = try (0..<2).map { _ in try PeerProcess("insert", [test.path, "Other"]) }
+    let peers = try (0..<2).map { _ in try PeerProcess("insert", [test.location, "Other"]) }
     for peer in peers { #expect(peer.hear() == "open") }
     // Each process gets all of its turns at once, and both wait for the lock when it is released.
     try test.store.write { _ in

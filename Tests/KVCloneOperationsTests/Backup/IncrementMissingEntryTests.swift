@@ -49,7 +49,7 @@ struct IncrementMissingEntryTests {
   private static func migrate(_ test: TestStore, to model: ManagedObjectModel) throws -> MigrationReport {
     test.store.close()
     defer { try? test.reopen() }
-    return try ObjectStore.migrate(at: test.path, to: model)
+    return try test.migrate(to: model)
   }
 
   @Test("objects of a removed entity go with the last snapshot that shows them, between backup and increment")

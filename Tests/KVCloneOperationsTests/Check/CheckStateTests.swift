@@ -46,8 +46,8 @@ import Testing
     }
     try test.store.createSnapshot(named: "before")
     test.store.close()
-    try ObjectStore.migrate(
-      at: test.path, to: ManagedObjectModel(name: "Boxes", versionIdentifier: "2", entities: [item]))
+    try test.migrate(
+      to: ManagedObjectModel(name: "Boxes", versionIdentifier: "2", entities: [item]))
     try test.reopen()
     let clean = try test.store.check()
     #expect(clean.issues == [])
@@ -80,8 +80,8 @@ import Testing
     _ = try test.store.clone([source], options: options)
     try test.store.createSnapshot(named: "before")
     test.store.close()
-    try ObjectStore.migrate(
-      at: test.path, to: ManagedObjectModel(name: "Boxes", versionIdentifier: "2", entities: [item]))
+    try test.migrate(
+      to: ManagedObjectModel(name: "Boxes", versionIdentifier: "2", entities: [item]))
     try test.reopen()
     let migrated = try test.store.check()
     #expect(migrated.issues == [])

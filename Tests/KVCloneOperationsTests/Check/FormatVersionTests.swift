@@ -35,11 +35,11 @@ struct FormatVersionTests {
   func newerMinimum() throws {
     try patch { try $0.put(formatKey, format(version: 7, minimum: 7)) }
     let before = try file()
-    expectError(.newerFormat) { _ = try ObjectStore.open(at: test.path) }
-    expectError(.newerFormat) { _ = try ObjectStore.open(at: test.path, model: versionModel) }
+    expectError(.newerFormat) { _ = try test.openAgain() }
+    expectError(.newerFormat) { _ = try test.openAgain(model: versionModel) }
     var readOnly = StoreOptions()
     readOnly.isReadOnly = true
-    expectError(.newerFormat) { _ = try ObjectStore.open(at: test.path, options: readOnly) }
+    expectError(.newerFormat) { _ = try test.openAgain(options: readOnly) }
     let error = expectError(.newerFormat) { _ = try ObjectStore.check(at: test.path) }
     #expect(error?.message.contains("format 7") == true)
     expectError(.storeExists) { _ = try ObjectStore.create(at: test.path, model: versionModel) }
@@ -50,12 +50,12 @@ struct FormatVersionTests {
   func olderVersion(version: UInt32) throws {
     try patch { try $0.put(formatKey, format(version: version, minimum: version)) }
     let before = try file()
-    expectError(.olderFormat) { _ = try ObjectStore.open(at: test.path, model: versionModel) }
+    expectError(.olderFormat) { _ = try test.openAgain(model: versionModel) }
     var readOnly = StoreOptions()
     readOnly.isReadOnly = true
-    expectError(.olderFormat) { _ = try ObjectStore.open(at: test.path, options: readOnly) }
+    expectError(.olderFormat) { _ = try test.openAgain(options: readOnly) }
     expectError(.olderFormat) { _ = try ObjectStore.check(at: test.path) }
-    let error = expectError(.olderFormat) { _ = try ObjectStore.open(at: test.path) }
+    let error = expectError(.olderFormat) { _ = try test.openAgain() }
     #expect(error?.message.contains("format \(version)") == true)
     #expect(error?.message.contains("kvclone dump") == true)
     #expect(try file() == before)
@@ -73,7 +73,7 @@ struct FormatVersionTests {
   @Test("the newer format's own value may be longer, and refuses all the same")
   func longerFormatValue() throws {
     try patch { try $0.put(formatKey, format(version: 7, minimum: 7) + [1, 2, 3]) }
-    expectError(.newerFormat) { _ = try ObjectStore.open(at: test.path) }
+    expectError(.newerFormat) { _ = try test.openAgain() }
   }
 
   @Test("a newer version that keeps the minimum is read and written, and what we do not know of it stays")

@@ -83,7 +83,7 @@ struct LostPieceTests {
     let next = Self.model.next("2") { draft in
       draft.relationship("Shelf", "papers") { $0.isOrdered = true }
     }
-    expectDamaged { try ObjectStore.migrate(at: test.path, to: next) }
+    expectDamaged { try test.migrate(to: next) }
     try test.reopen()
     #expect(test.store.model.modelHash == Self.model.modelHash)
   }

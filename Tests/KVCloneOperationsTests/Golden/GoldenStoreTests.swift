@@ -67,8 +67,8 @@ struct GoldenStoreTests {
     if version >= 6 {
       test.store.close()
       let wanted = model(version: 2, indexed: true)
-      _ = try ObjectStore.migrate(
-        at: test.path, to: wanted, migration: MigrationOptions(versions: [model(version: 1, indexed: true), wanted]))
+      _ = try test.migrate(
+        to: wanted, migration: MigrationOptions(versions: [model(version: 1, indexed: true), wanted]))
       try test.reopen()
       let note = try test.store.objects("Note")[4]
       try test.store.set(note, "stars", 5)

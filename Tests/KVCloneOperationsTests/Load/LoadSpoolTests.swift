@@ -159,7 +159,7 @@ struct LoadSpoolTests {
     self.store.close()
     var options = StoreOptions()
     options.isReadOnly = true
-    let store = try ObjectStore.open(at: test.path, options: options)
+    let store = try test.openAgain(options: options)
     defer { store.close() }
     expectError(.readOnly) {
       _ = try store.load { _ in

@@ -215,7 +215,7 @@ import Testing
 
   @Test func anotherProcessIsNamedToo() throws {
     let test = try TestStore(CheckFixture.model)
-    let peer = try PeerProcess("hold", [test.path, "reindex"])
+    let peer = try PeerProcess("hold", [test.location, "reindex"])
     #expect(peer.hear() == "holding")
     let holder = try #require(try test.store.statistics().writer)
     #expect(holder.processID == peer.process.processIdentifier && holder.label == "reindex" && !holder.isThisProcess)
@@ -261,7 +261,7 @@ import Testing
     for page in 10..<pages where page % 3 == 0 { bytes[page * 4096] ^= 0x55 }
     try bytes.write(to: URL(fileURLWithPath: path))
     chmod(path, 0o600)
-    guard let store = try? ObjectStore.open(at: test.path) else { return }
+    guard let store = try? test.openAgain() else { return }
     defer { store.close() }
     let error = expectError(.corrupted) { _ = try store.deepStatistics() }
     #expect(error?.message.contains("`check`") == true)

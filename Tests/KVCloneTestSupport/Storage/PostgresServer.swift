@@ -29,6 +29,9 @@
       if !isEmpty { try PostgresEngine.create(cluster, name: name, tables: [], .metadata, []) }
     }
 
+    /// The store for a second process, see ``StoreLocation``; with the same cache.
+    package var location: String { "\(Self.address ?? "")\t\(name)\t\(cluster.options.cacheBytes)" }
+
     package func engine() throws -> any StorageEngine { try PostgresEngine(cluster, name: name) }
 
     package func drop() {

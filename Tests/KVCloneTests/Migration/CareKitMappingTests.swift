@@ -107,12 +107,12 @@ struct CareKitMappingTests {
     let before = try test.store.info().objectCount
     test.store.close()
     expectError(.mappingRequired) {
-      _ = try ObjectStore.migrate(at: test.path, to: to, migration: MigrationOptions(versions: versions))
+      _ = try test.migrate(to: to, migration: MigrationOptions(versions: versions))
     }
     let options = MigrationOptions(
       versions: versions, mappings: [mapping], policies: ["OCKStoreMigration2_0To2_1Policy": Policy()])
-    #expect(try ObjectStore.planMigration(at: test.path, to: to, migration: options).steps.map(\.kind) == [.mapping])
-    let report = try ObjectStore.migrate(at: test.path, to: to, migration: options)
+    #expect(try test.planMigration(to: to, migration: options).steps.map(\.kind) == [.mapping])
+    let report = try test.migrate(to: to, migration: options)
     #expect(report.createdCount == Int(before))
     try test.reopen()
     #expect(test.store.model.modelHash == to.modelHash)

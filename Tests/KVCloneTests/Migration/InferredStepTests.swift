@@ -44,9 +44,9 @@ struct InferredStepTests {
     let before = try test.store.read { tx in try tx.fetch(FetchRequest("Note")).map { [$0["text"], $0["rank"]] } }
     test.store.close()
     let options = MigrationOptions(versions: versions)
-    let plan = try ObjectStore.planMigration(at: test.path, to: last, migration: options)
+    let plan = try test.planMigration(to: last, migration: options)
     #expect(plan.steps.map(\.to) == ["3"] && plan.steps[0].removals.isEmpty)
-    let report = try ObjectStore.migrate(at: test.path, to: last, migration: options)
+    let report = try test.migrate(to: last, migration: options)
     #expect(report.versions == ["1", "3"] && report.deletedCount == 0)
     try test.reopen()
     let after = try test.store.read { tx in try tx.fetch(FetchRequest("Note")).map { [$0["text"], $0["rank"]] } }
@@ -95,10 +95,10 @@ struct InferredStepTests {
     let lost = try MigratedStore(first, seed: 10, size: 3)
     let count = Int(try lost.store.info().objectCount)
     lost.store.close()
-    let step = try #require(try ObjectStore.planMigration(at: lost.test.path, to: third).steps.first)
+    let step = try #require(try lost.test.planMigration(to: third).steps.first)
     #expect(step.deletedCount == count && step.removals.map(\.objectCount).reduce(0, +) == count)
     #expect(step.warnings.compactMap(\.entity).sorted() == ["Disc", "Piece"])
-    let report = try ObjectStore.migrate(at: lost.test.path, to: third)
+    let report = try lost.test.migrate(to: third)
     #expect(report.warnings == step.warnings && report.snapshot != nil)
     try lost.test.reopen()
   }
@@ -117,8 +117,8 @@ struct InferredStepTests {
       let test = try TestStore(first)
       let note = try test.store.insert("Note", ["a": 7])
       test.store.close()
-      let report = try ObjectStore.migrate(
-        at: test.path, to: third, migration: MigrationOptions(versions: [first, second, third]))
+      let report = try test.migrate(
+        to: third, migration: MigrationOptions(versions: [first, second, third]))
       try test.reopen()
       let kept = try test.store.value(note, "c")
       #expect(kept == 7)
@@ -144,7 +144,7 @@ struct InferredStepTests {
     let last = Self.full.next("3") { $0.attribute("Note", "rank") { $0.type = .string } }
     test.store.close()
     let options = MigrationOptions(versions: [Self.full, Self.bare, last])
-    let plan = try ObjectStore.planMigration(at: test.path, to: last, migration: options)
+    let plan = try test.planMigration(to: last, migration: options)
     let step = try #require(plan.steps.first)
     #expect(plan.steps.count == 1 && !plan.isPossible && step.refusals.map(\.property) == ["rank"])
     let chain = try #require(step.chain)
@@ -153,8 +153,8 @@ struct InferredStepTests {
       Set(chain.losses) == [
         .init(version: "2", entity: "Note", property: "rank"), .init(version: "2", entity: "Tag", property: nil),
       ])
-    expectError(.mappingRequired) { _ = try ObjectStore.migrate(at: test.path, to: last, migration: options) }
-    let alone = try ObjectStore.planMigration(at: test.path, to: last).steps.first
+    expectError(.mappingRequired) { _ = try test.migrate(to: last, migration: options) }
+    let alone = try test.planMigration(to: last).steps.first
     #expect(alone?.chain == nil && alone?.refusals.isEmpty == false)
     try test.reopen()
     #expect(try test.store.info().counts == ["Note": 5, "Tag": 5])
@@ -187,7 +187,7 @@ struct InferredStepTests {
     }
     let migrated = MigratedStore(test)
     test.store.close()
-    let step = try #require(try ObjectStore.planMigration(at: test.path, to: new).steps.first)
+    let step = try #require(try test.planMigration(to: new).steps.first)
     #expect(step.refusals.isEmpty && step.deletedCount == 600)
     #expect(
       step.removals == [

@@ -123,8 +123,8 @@ struct MappingMigrationTests {
     let oldName = try test.store.read { tx in try tx.uri(of: try tx.objectID(named: "Book/2")) }
     let before = try test.store.read { tx in try tx.fetch(FetchRequest("Book")).map { $0["title"] } }
     test.store.close()
-    let report = try ObjectStore.migrate(
-      at: test.path, to: Self.new,
+    let report = try test.migrate(
+      to: Self.new,
       migration: MigrationOptions(
         mappings: [try Self.mapping(heading: .policy("shout:", [.source("title")]))], policies: Self.policies()))
     #expect(report.createdCount == 202)
@@ -171,7 +171,7 @@ struct MappingMigrationTests {
     func fails(_ kind: StoreError.Kind, _ options: MigrationOptions, _ place: SourceLocation = #_sourceLocation) throws
     {
       var thrown: StoreError.Kind?
-      do { try ObjectStore.migrate(at: test.path, to: Self.new, migration: options) } catch { thrown = error.kind }
+      do { try test.migrate(to: Self.new, migration: options) } catch { thrown = error.kind }
       #expect(thrown == kind, sourceLocation: place)
       try test.reopen()
       #expect(test.store.model.versionIdentifier == "Shop 1", sourceLocation: place)
@@ -226,7 +226,7 @@ struct MappingMigrationTests {
       }
       test.store.close()
       let options = MigrationOptions(versions: versions, mappings: [mapping], policies: policies)
-      let report = try ObjectStore.migrate(at: test.path, to: to, migration: options)
+      let report = try test.migrate(to: to, migration: options)
       #expect(report.createdCount == made, "\(project)")
       try test.reopen()
       #expect(test.store.model.modelHash == to.modelHash)

@@ -131,22 +131,22 @@ struct MappingSkeletonTests {
       try tx.insert("Draft", ["text": "gone"])
     }
     test.store.close()
-    let plan = try ObjectStore.planMigration(at: test.path, to: Self.new)
+    let plan = try test.planMigration(to: Self.new)
     #expect(plan.steps.first?.mappingSkeleton == Self.skeleton + "\n")
     var mapping = Self.pasted
     if isFilledIn {
       mapping = Self.filledIn(mapping)
     } else {
       let error = expectError(.invalidMapping) {
-        try ObjectStore.migrate(at: test.path, to: Self.new, migration: MigrationOptions(mappings: [mapping]))
+        try test.migrate(to: Self.new, migration: MigrationOptions(mappings: [mapping]))
       }
       #expect(error?.message.contains("FILL IN") == true, "\(error?.message ?? "")")
       try test.reopen()
       #expect(test.store.model.modelHash == Self.old.modelHash)
       return
     }
-    let report = try ObjectStore.migrate(
-      at: test.path, to: Self.new, migration: MigrationOptions(mappings: [mapping]))
+    let report = try test.migrate(
+      to: Self.new, migration: MigrationOptions(mappings: [mapping]))
     #expect(report.createdCount == 7)
     try test.reopen()
     try checked(test.store)

@@ -83,7 +83,7 @@ struct MigrationChainTests {
     -> MigrationReport
   {
     test.store.close()
-    let report = try ObjectStore.migrate(at: test.path, to: model, migration: options)
+    let report = try test.migrate(to: model, migration: options)
     try test.reopen()
     return report
   }
@@ -94,7 +94,7 @@ struct MigrationChainTests {
     let before = try Self.lines(test.store)
     test.store.close()
     let options = Self.options(Self.versions)
-    let plan = try ObjectStore.planMigration(at: test.path, to: Self.fourth, migration: options)
+    let plan = try test.planMigration(to: Self.fourth, migration: options)
     #expect(plan.steps.map(\.rewrittenCount) == [60, 60, 60])
     #expect(plan.steps.map(\.joinedCount) == [60, 60, 0])
     #expect(plan.steps[0].byteCount < plan.steps[2].byteCount)
@@ -146,11 +146,11 @@ struct MigrationChainTests {
     let options = MigrationOptions(versions: Self.versions, stages: stages)
     let plan = try { () throws in
       test.store.close()
-      return try ObjectStore.planMigration(at: test.path, to: Self.fourth, migration: options)
+      return try test.planMigration(to: Self.fourth, migration: options)
     }()
     #expect(plan.steps.map(\.joinedCount) == [0, 60, 0])
     // The constraint of the second version counts here, because handlers may read the objects.
-    expectError(.notUnique) { _ = try ObjectStore.migrate(at: test.path, to: Self.fourth, migration: options) }
+    expectError(.notUnique) { _ = try test.migrate(to: Self.fourth, migration: options) }
     try test.reopen()
     try test.store.write { tx in
       for item in try tx.fetch(FetchRequest("Item")) { try tx.set(item.id, "note", nil) }

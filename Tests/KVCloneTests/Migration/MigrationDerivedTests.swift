@@ -41,7 +41,7 @@ struct MigrationDerivedTests {
     after test: TestStore, to model: ManagedObjectModel, _ mappings: [MappingModel] = []
   ) throws -> ManagedObject {
     test.store.close()
-    try ObjectStore.migrate(at: test.path, to: model, migration: MigrationOptions(mappings: mappings))
+    try test.migrate(to: model, migration: MigrationOptions(mappings: mappings))
     try test.reopen()
     try checked(test.store)
     return try #require(try test.store.read { tx in try tx.fetch(FetchRequest("Shelf")).first })

@@ -87,8 +87,8 @@ struct MigrationFaultTests {
       let cancellation = Cancellation()
       let count = Counter()
       do {
-        try ObjectStore.migrate(
-          at: migrated.test.path, to: Self.next,
+        try migrated.test.migrate(
+          to: Self.next,
           progress: { _ in if count.next() == limit { cancellation.cancel() } }, cancellation: cancellation)
         break
       } catch {

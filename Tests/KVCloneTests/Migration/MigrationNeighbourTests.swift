@@ -109,18 +109,18 @@ struct MigrationNeighbourTests {
     let test = try TestStore(Self.model)
     let (notes, _) = try Self.fill(test.store)
     test.store.close()
-    let peer = try PeerProcess("migrate", [test.path])
+    let peer = try PeerProcess("migrate", [test.location])
     #expect(peer.hear() == "migrating")
-    let reader = try ObjectStore.open(at: test.path)
+    let reader = try test.openAgain()
     #expect(reader.model.versionIdentifier == "1")
     #expect(try reader.object(notes[3])["x"] == 3)
     var impatient = StoreOptions()
     impatient.busyTimeout = .milliseconds(50)
     reader.close()
     let next = Self.model.next("2") { $0.attribute("Note", "x") { $0.type = .string } }
-    expectError(.busy) { try ObjectStore.migrate(at: test.path, to: next, options: impatient) }
+    expectError(.busy) { try test.migrate(to: next, options: impatient) }
     try peer.tell("go on")
-    let report = try ObjectStore.migrate(at: test.path, to: next)
+    let report = try test.migrate(to: next)
     #expect(report.rewrittenCount == 0 && report.snapshot == nil)
     #expect(peer.hear() == "rewritten 20")
     #expect(try peer.finish() == 0)
@@ -145,8 +145,8 @@ struct MigrationNeighbourTests {
     let three = two.next("3") { $0["Tag"].superentityName = "Note" }
     var later: [ObjectID] = []
     for version in [two, three] {
-      try ObjectStore.migrate(at: test.path, to: version)
-      let store = try ObjectStore.open(at: test.path)
+      try test.migrate(to: version)
+      let store = try test.openAgain()
       defer { store.close() }
       later += try store.insert("Tag", count: 50)
       try store.read { tx in
@@ -176,9 +176,9 @@ struct MigrationNeighbourTests {
       draft["Note"].attributes.append(AttributeDescription("y", .string, default: "why"))
       draft.remove("image", from: "Note")
     }
-    try ObjectStore.migrate(
-      at: test.path, to: next, migration: MigrationOptions(takesSnapshot: takesSnapshot))
-    let store = try ObjectStore.open(at: test.path)
+    try test.migrate(
+      to: next, migration: MigrationOptions(takesSnapshot: takesSnapshot))
+    let store = try test.openAgain()
     defer { store.close() }
     try store.set(notes[0], "y", "because")
     let options = BackupOptions(finishesMigration: true)

@@ -76,8 +76,8 @@ struct MigrationPairTests {
     let destination = try #require(bundle.versions.first { $0.versionIdentifier == "ArtsyPartner 2" })
     let migrated = try MigratedStore(source, seed: 1, size: 3)
     migrated.store.close()
-    let plan = try ObjectStore.planMigration(
-      at: migrated.test.path, to: destination, migration: MigrationOptions(versions: bundle.versions))
+    let plan = try migrated.test.planMigration(
+      to: destination, migration: MigrationOptions(versions: bundle.versions))
     #expect(plan.steps.map(\.to) == ["ArtsyPartner 2"])
     try migrated.test.reopen()
     #expect(try migrated.migrate(to: destination, through: bundle.versions, "Artsy"))

@@ -133,8 +133,8 @@ struct MigrationPathTests {
     try test.store.insert("Note", ["text1": "a"])
     test.store.close()
     func plan(_ mapping: EntityMapping, _ policies: [String: any EntityMigrationPolicy] = [:]) throws -> MigrationPlan {
-      try ObjectStore.planMigration(
-        at: test.path, to: Self.versions[1],
+      try test.planMigration(
+        to: Self.versions[1],
         migration: MigrationOptions(mappings: [MappingModel([mapping], name: "M")], policies: policies))
     }
     let error = expectError(.invalidMapping) { _ = try plan(EntityMapping(from: "Note", to: "Note", policy: "App.P")) }

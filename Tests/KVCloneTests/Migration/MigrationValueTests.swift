@@ -48,7 +48,7 @@ struct MigrationValueTests {
       draft["Comic"].attributes.append(AttributeDescription("stock", .integer16))
     }
     migrated.store.close()
-    let report = try ObjectStore.migrate(at: migrated.test.path, to: next)
+    let report = try migrated.test.migrate(to: next)
     #expect(report.rewrittenCount == 2)
     try migrated.test.reopen()
     #expect(try migrated.store.value(thing, "stock") == 1)
@@ -128,7 +128,7 @@ struct MigrationValueTests {
     let before = try migrated.lines()
     let two = Self.model("2", .init("x", .integer32))
     migrated.store.close()
-    let error = expectError(.notConvertible) { try ObjectStore.migrate(at: migrated.test.path, to: two) }
+    let error = expectError(.notConvertible) { try migrated.test.migrate(to: two) }
     #expect(error?.property == "x" && error?.object == "Note/\(bad.serial)")
     try migrated.test.reopen()
     #expect(try migrated.lines() == before)
@@ -156,10 +156,10 @@ struct MigrationValueTests {
     migrated.store.close()
     let next = Self.model("2", .init("x", type))
     if value == nil {
-      expectError(.notConvertible) { try ObjectStore.migrate(at: migrated.test.path, to: next) }
+      expectError(.notConvertible) { try migrated.test.migrate(to: next) }
       return try migrated.test.reopen()
     }
-    try ObjectStore.migrate(at: migrated.test.path, to: next)
+    try migrated.test.migrate(to: next)
     try migrated.test.reopen()
     #expect(try migrated.store.value(id, "x") == value)
   }
@@ -171,7 +171,7 @@ struct MigrationValueTests {
     let second = try migrated.store.insert("Note", ["name": "a"])
     let two = Self.model("2").next("2") { $0["Note"].uniquenessConstraints = [["name"]] }
     migrated.store.close()
-    expectError(.notUnique) { try ObjectStore.migrate(at: migrated.test.path, to: two) }
+    expectError(.notUnique) { try migrated.test.migrate(to: two) }
     try migrated.test.reopen()
     try migrated.check("refused")
     try migrated.store.set(second, "name", "b")
@@ -185,8 +185,8 @@ struct MigrationValueTests {
     try migrated.store.insert("Note", ["name": "a"])
     let commit = try migrated.store.info().commit
     migrated.store.close()
-    #expect(try ObjectStore.planMigration(at: migrated.test.path, to: Self.model("1")).steps.isEmpty)
-    let report = try ObjectStore.migrate(at: migrated.test.path, to: Self.model("1"))
+    #expect(try migrated.test.planMigration(to: Self.model("1")).steps.isEmpty)
+    let report = try migrated.test.migrate(to: Self.model("1"))
     #expect(report.snapshot == nil && report.rewrittenCount == 0)
     try migrated.test.reopen()
     #expect(try migrated.store.info().commit == commit)

@@ -14,7 +14,7 @@ struct MigrationWrongValueTests {
     _ test: TestStore, to model: ManagedObjectModel, _ options: MigrationOptions = MigrationOptions()
   ) throws -> MigrationReport {
     test.store.close()
-    let report = try ObjectStore.migrate(at: test.path, to: model, migration: options)
+    let report = try test.migrate(to: model, migration: options)
     try test.reopen()
     return report
   }
@@ -114,7 +114,7 @@ struct MigrationWrongValueTests {
       draft["Tag"].uniquenessConstraints = [["folded"]]
     }
     test.store.close()
-    expectError(.notUnique) { _ = try ObjectStore.migrate(at: test.path, to: next) }
+    expectError(.notUnique) { _ = try test.migrate(to: next) }
     try test.reopen()
     try checked(test.store)
   }
@@ -132,7 +132,7 @@ struct MigrationWrongValueTests {
     }
     test.store.close()
     expectError(.notUnique) {
-      _ = try ObjectStore.migrate(at: test.path, to: model.next("2") { $0["Tag"].uniquenessConstraints = [["name"]] })
+      _ = try test.migrate(to: model.next("2") { $0["Tag"].uniquenessConstraints = [["name"]] })
     }
     try test.reopen()
   }
@@ -198,8 +198,8 @@ struct MigrationWrongValueTests {
       destinationModelPath: "Chain 2.xcdatamodel")
     test.store.close()
     expectError(.mappingRequired) {
-      _ = try ObjectStore.migrate(
-        at: test.path, to: three, migration: MigrationOptions(versions: [one, two, three], mappings: [mapping]))
+      _ = try test.migrate(
+        to: three, migration: MigrationOptions(versions: [one, two, three], mappings: [mapping]))
     }
     try test.reopen()
   }

@@ -87,7 +87,7 @@ struct StagedMigrationTests {
     let version = test.store.model
     test.store.close()
     let error = expectError(kind, sourceLocation: location) {
-      try ObjectStore.migrate(at: test.path, to: model, migration: options)
+      try test.migrate(to: model, migration: options)
     }
     try test.reopen()
     #expect(test.store.model == version, sourceLocation: location)
@@ -105,10 +105,10 @@ struct StagedMigrationTests {
     #expect(refused?.entity == "Book" && refused?.property == "isbn")
     test.store.close()
     let options = self.options(Shop.numbering)
-    let plan = try ObjectStore.planMigration(at: test.path, to: Shop.fourth, migration: options)
+    let plan = try test.planMigration(to: Shop.fourth, migration: options)
     #expect(plan.isPossible)
     #expect(plan.steps.map(\.to) == ["2", "4"] && plan.steps.map(\.stage) == ["numbering", nil])
-    let report = try ObjectStore.migrate(at: test.path, to: Shop.fourth, migration: options)
+    let report = try test.migrate(to: Shop.fourth, migration: options)
     #expect(report.versions == ["1", "2", "4"] && report.stages == ["numbering"])
     try test.reopen()
     try checked(test.store)
@@ -150,7 +150,7 @@ struct StagedMigrationTests {
         try manager.write { tx in _ = try tx.delete(rest) }
       })
     test.store.close()
-    let report = try ObjectStore.migrate(at: test.path, to: Shop.third, migration: options(stage, later))
+    let report = try test.migrate(to: Shop.third, migration: options(stage, later))
     #expect(report.stages.count == 2)
     try test.reopen()
     #expect(try test.store.info().counts == ["Book": 30, "Comic": 9, "Shelf": 2])
@@ -219,7 +219,7 @@ struct StagedMigrationTests {
         try manager.write { tx in _ = try tx.insert("Book", ["isbn": "isbn 3", "title": "newer"]) }
       })
     test.store.close()
-    try ObjectStore.migrate(at: test.path, to: Shop.third, migration: options(Shop.numbering, merging))
+    try test.migrate(to: Shop.third, migration: options(Shop.numbering, merging))
     try test.reopen()
     let request = FetchRequest("Book", predicate: try QueryPredicate(format: "isbn == 'isbn 3'"))
     #expect(try test.store.read { tx in try tx.fetch(request).map { $0["title"] } } == ["newer"])
@@ -247,7 +247,7 @@ struct StagedMigrationTests {
         guard count == all - comics else { throw Shop.Failure(number: count) }
       })
     test.store.close()
-    try ObjectStore.migrate(at: test.path, to: Shop.second, migration: options(stage))
+    try test.migrate(to: Shop.second, migration: options(stage))
     let gone: Set<UInt64> = [5, 2_500]
     let expected = (UInt64(1)...3_000).filter { (serial: UInt64) -> Bool in serial % 10 != 3 && !gone.contains(serial) }
     #expect(seen.withLock { $0 } == expected)
@@ -263,8 +263,8 @@ struct StagedMigrationTests {
     let phases = Mutex<[String]>([])
     let options = options(Shop.numbering, snapshot: false)
     func run(_ cancellation: Cancellation? = nil, when limit: Int = .max) throws(StoreError) {
-      try ObjectStore.migrate(
-        at: test.path, to: Shop.third, migration: options,
+      try test.migrate(
+        to: Shop.third, migration: options,
         progress: { progress in
           phases.withLock { $0.append("\(progress.step) \(progress.phase) \(progress.completed)") }
           if progress.phase == .didMigrate, progress.completed >= limit { cancellation?.cancel() }
@@ -301,8 +301,8 @@ struct StagedMigrationTests {
           try tx.setToOne(try tx.objectID(named: "Book/2"), "shelf", shelf)
         }
       })
-    try ObjectStore.migrate(
-      at: test.path, to: Shop.fourth, migration: options(Shop.numbering, stage), options: tracking)
+    try test.migrate(
+      to: Shop.fourth, migration: options(Shop.numbering, stage), options: tracking)
     try test.reopen(options: tracking)
     try checked(test.store)
     let transactions = try test.store.history(after: token)
@@ -326,8 +326,8 @@ struct StagedMigrationTests {
     // Without handlers, nothing is recorded.
     let now = try test.store.currentToken()
     test.store.close()
-    try ObjectStore.migrate(
-      at: test.path, to: Shop.fourth.next("5") { $0.rename(entity: "Shelf", to: "Board") }, options: tracking)
+    try test.migrate(
+      to: Shop.fourth.next("5") { $0.rename(entity: "Shelf", to: "Board") }, options: tracking)
     try test.reopen(options: tracking)
     #expect(try test.store.history(after: now).isEmpty)
     try checked(test.store)
@@ -357,7 +357,7 @@ struct StagedMigrationTests {
     ])
     test.store.close()
     let options = MigrationOptions(versions: [Shop.first, mapped], mappings: [mapping], stages: [stage])
-    let report = try ObjectStore.migrate(at: test.path, to: mapped, migration: options)
+    let report = try test.migrate(to: mapped, migration: options)
     #expect(report.createdCount == 41 && counts.withLock { $0 } == [0, 1])
     try test.reopen()
     #expect(try test.store.read { tx in try tx.fetch(FetchRequest("Shelf")).map { $0["size"] } } == [3])

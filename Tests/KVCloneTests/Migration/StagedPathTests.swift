@@ -103,7 +103,7 @@ struct StagedPathTests {
     test.store.close()
     func plan(_ stages: any MigrationStage..., mappings: [MappingModel] = []) throws -> MigrationPlan {
       let options = MigrationOptions(versions: Shop.versions, mappings: mappings, stages: stages)
-      return try ObjectStore.planMigration(at: test.path, to: Shop.fourth, migration: options)
+      return try test.planMigration(to: Shop.fourth, migration: options)
     }
     // Without objects in the store, an otherwise rejected step is possible without the stage.
     #expect(try plan().isPossible)
@@ -132,7 +132,7 @@ struct StagedPathTests {
     let options = MigrationOptions(versions: Shop.versions, stages: stages)
     test.store.close()
     for version in [Shop.second, Shop.second, Shop.fourth] {
-      try ObjectStore.migrate(at: test.path, to: version, migration: options)
+      try test.migrate(to: version, migration: options)
     }
     #expect(ran.withLock { $0 } == ["2", "3", "4"])
     try test.reopen()

@@ -48,7 +48,7 @@ struct LinearizabilityTests {
   @Test("many tasks of two processes", arguments: [JournalMode.copyOnWrite, .writeAheadLog])
   func twoProcesses(_ mode: JournalMode) async throws {
     let test = try store(mode)
-    let peer = try PeerProcess("registers", [test.path, "2", "\(Self.taskCount)", "\(Self.operationCount)"])
+    let peer = try PeerProcess("registers", [test.location, "2", "\(Self.taskCount)", "\(Self.operationCount)"])
     #expect(peer.hear() == "open")
     try peer.tell("run")
     var events = try await tasks(test).run()

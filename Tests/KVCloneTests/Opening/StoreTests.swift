@@ -116,7 +116,7 @@ struct StoreTests {
     let other = ManagedObjectModel("Library") {
       EntityDescription("Book") { AttributeDescription("title", .string) }
     }
-    let error = expectError(.incompatibleModel) { _ = try ObjectStore.open(at: test.path, model: other) }
+    let error = expectError(.incompatibleModel) { _ = try test.openAgain(model: other) }
     #expect(error?.message.contains(test.path) == true)
     // The failed attempt has released the file.
     try test.reopen(model: library())
@@ -173,7 +173,7 @@ struct StoreTests {
     test.store.close()
     let store: ObjectStore
     do {
-      store = try ObjectStore.open(at: test.path, model: library(unique: [["title"]]))
+      store = try test.openAgain(model: library(unique: [["title"]]))
     } catch {
       // Rejecting the model is one valid result …
       #expect(error.kind == .incompatibleModel)

@@ -307,14 +307,14 @@ final class PlanRun {
       plan: {
         self.test.store.close()
         defer { try? self.test.reopen(options: options) }
-        let plan = try ObjectStore.planMigration(at: self.test.path, to: next, migration: migration, options: options)
+        let plan = try self.test.planMigration(to: next, migration: migration, options: options)
         #expect(plan.isPossible == plan.errors.isEmpty)
         return (plan.report?.comparison ?? "nothing", plan.errors.map(\.message))
       },
       operation: {
         self.test.store.close()
         defer { try? self.test.reopen(options: options) }
-        let report = try ObjectStore.migrate(at: self.test.path, to: next, migration: migration, options: options)
+        let report = try self.test.migrate(to: next, migration: migration, options: options)
         return report.comparison
       })
   }

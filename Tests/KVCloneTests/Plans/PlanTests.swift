@@ -77,7 +77,7 @@ struct PlanTests {
     let test = try TestStore(Self.books("1"))
     let shelf = try shelf(test.store, 2) { _ in ["title": "a long title"] }
     test.store.close()
-    try ObjectStore.migrate(at: test.path, to: Self.books("2", longest: .integer(3)))
+    try test.migrate(to: Self.books("2", longest: .integer(3)))
     try test.reopen()
     let snapshot = try test.store.createSnapshot(named: "after")
     let plan = try test.store.planClone([shelf], from: snapshot)
@@ -96,21 +96,21 @@ struct PlanTests {
     let data = test.path + "/data.mdb"
     let length = try FileManager.default.attributesOfItem(atPath: data)[.size] as? Int
     let model = Self.books("2", code: .integer32, unique: true)
-    let plan = try ObjectStore.planMigration(at: test.path, to: model, options: options)
+    let plan = try test.planMigration(to: model, options: options)
     #expect(plan.errorCount == 3 + 1500 && plan.errors.count == 100 && plan.report == nil)
     #expect(
       plan.errors.prefix(4).map(\.kindName) == ["notConvertible", "notConvertible", "notConvertible", "notUnique"])
     #expect(plan.errors.allSatisfy { $0.entity == "Book" && $0.object?.hasPrefix("Book/") == true })
     #expect(try FileManager.default.attributesOfItem(atPath: data)[.size] as? Int == length)
-    expectError(.notConvertible) { try ObjectStore.migrate(at: test.path, to: model, options: options) }
+    expectError(.notConvertible) { try test.migrate(to: model, options: options) }
     let other = Self.books("3", code: .integer32)
     try test.reopen(options: options)
     try test.store.write { tx in
       for id in try tx.fetchIDs(FetchRequest("Book")) { try tx.set(id, "code", "12") }
     }
     test.store.close()
-    let possible = try ObjectStore.planMigration(at: test.path, to: other, options: options)
-    let report = try ObjectStore.migrate(at: test.path, to: other, options: options)
+    let possible = try test.planMigration(to: other, options: options)
+    let report = try test.migrate(to: other, options: options)
     #expect(possible.isPossible && possible.report?.rewrittenCount == report.rewrittenCount)
     #expect(possible.byteCount == report.byteCount && report.byteCount > 0)
     try test.reopen(options: options)
@@ -125,10 +125,10 @@ struct PlanTests {
     let mapping = MappingModel([EntityMapping(from: "Shelf", to: "Shelf")])
     let migration = MigrationOptions(mappings: [mapping])
     let model = Self.books("2", code: .integer32)
-    let plan = try ObjectStore.planMigration(at: test.path, to: model, migration: migration)
+    let plan = try test.planMigration(to: model, migration: migration)
     #expect(plan.isPossible && plan.report?.deletedCount == 3 && plan.report?.createdCount == 1)
     #expect(plan.steps.flatMap(\.removals).map { "\($0.entity) \($0.objectCount)" } == ["Book 3"])
-    #expect(try ObjectStore.migrate(at: test.path, to: model, migration: migration).deletedCount == 3)
+    #expect(try test.migrate(to: model, migration: migration).deletedCount == 3)
     try test.reopen()
     #expect(try test.store.info().objectCount == 1)
     try checked(test.store)

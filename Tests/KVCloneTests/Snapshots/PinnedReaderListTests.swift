@@ -98,7 +98,7 @@ import Testing
     options.tracksHistory = tracksHistory
     let (test, ids) = try TestStore.pinned(options: options)
     let store = test.store
-    let peer = try PeerProcess("pin", [test.path, "theirs"])
+    let peer = try PeerProcess("pin", [test.location, "theirs"])
     let commit = try store.info().commit
     #expect(peer.hear() == "\(commit)")
     var readers = try store.activeReaders()
@@ -130,7 +130,7 @@ import Testing
     try test.reopen(options: options)
     let snapshot = try test.store.pinnedSnapshot(owner: "reader")
     #expect(try test.store.activeReaders().map(\.owner) == ["reader"])
-    let peer = try PeerProcess("insert", [test.path, "Account"])
+    let peer = try PeerProcess("insert", [test.location, "Account"])
     #expect(peer.hear() == "open")
     try peer.tell("go")
     #expect(peer.hear() == "2")

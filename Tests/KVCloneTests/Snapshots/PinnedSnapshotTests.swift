@@ -232,7 +232,7 @@ extension TestStore {
   @Test func aForkedChildLeavesItsParentsAlone() throws {
     let (test, _) = try TestStore.pinned()
     test.store.close()
-    let peer = try PeerProcess("fork-pin", [test.path])
+    let peer = try PeerProcess("fork-pin", [test.location])
     #expect(peer.hear() == "child 0 15")
     #expect(peer.hear() == "parent")
     #expect(try peer.finish() == 0)

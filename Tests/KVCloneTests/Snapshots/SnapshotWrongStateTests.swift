@@ -292,7 +292,7 @@ struct SnapshotWrongStateTests {
   @Test("a process that has the store open saves for a snapshot that another one makes")
   func otherProcess() throws {
     let (test, book, _) = try filled(pages: 1)
-    let peer = try PeerProcess("snapshots", [test.path])
+    let peer = try PeerProcess("snapshots", [test.location])
     #expect(peer.hear() == "open")
     func tell(_ line: String) throws {
       try peer.tell(line)
