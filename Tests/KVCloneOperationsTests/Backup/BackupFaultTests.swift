@@ -62,7 +62,7 @@ struct BackupFaultTests {
     #expect(try !FileSystem.exists(root + "/restored"))
   }
 
-  @Test("no verified backup has a corrupted value; full verification finds other problems, too")
+  @Test("no verified backup has a corrupted value; full verification finds other problems, too", .needsDataFile(.path))
   func damagedValue() throws {
     let fixture = try CheckFixture()
     let root = fixture.files.root
@@ -87,7 +87,7 @@ struct BackupFaultTests {
   }
 
   /// LMDB ignores the corrupted page and continues with the older one, so the copy would contain the previous commit.
-  @Test("an open store whose newest meta page is corrupted is not backed up without its last commit")
+  @Test("an open store whose newest meta page is corrupted is not backed up without its last commit", .needsDataFile(.bytes))
   func damagedMetaPage() throws {
     let fixture = try BackupFixture()
     let data = try #require(FileHandle(forUpdatingAtPath: fixture.test.path + "/data.mdb"))
@@ -119,7 +119,7 @@ struct BackupFaultTests {
     #expect(try !FileSystem.exists(root + "/b"))
   }
 
-  @Test("sources that are open, linked, or of other modes are refused")
+  @Test("sources that are open, linked, or of other modes are refused", .needsDataFile(.path))
   func strangeSources() throws {
     let fixture = try BackupFixture()
     let (root, manager) = (fixture.root, FileManager.default)
@@ -144,7 +144,7 @@ struct BackupFaultTests {
     #expect(lines == ["backup error diskFull", "restore error diskFull", "snapshot error diskFull", "backup ok"])
   }
 
-  @Test("the commit log's pages are in it, and no log is the copy's")
+  @Test("the commit log's pages are in it, and no log is the copy's", .needsDataFile(.log))
   func commitLog() throws {
     var options = StoreOptions()
     options.journalMode = .writeAheadLog

@@ -100,7 +100,9 @@ struct BackupTests {
     #expect(try ObjectStore.check(at: backup, options: CheckOptions(readData: true)).isClean)
     let restored = fixture.root + "/restored"
     let restoration = try ObjectStore.restore(from: backup, to: restored)
-    #expect(restoration.commit == result.commit && restoration.byteCount == result.byteCount)
+    #expect(restoration.commit == result.commit)
+    // A backup of a cluster's store is written entry by entry, and its pages are not as full.
+    #expect(restoration.byteCount == result.byteCount || !TestStore.hasDataFile)
     #expect(try FileManager.default.contentsOfDirectory(atPath: backup) == ["data.mdb"])
     let store = try ObjectStore.open(at: restored, options: options)
     defer { store.close() }
@@ -127,7 +129,7 @@ struct BackupTests {
     #expect(try store.check().isClean)
   }
 
-  @Test("a backup has no byte of deleted data, and the file is not longer")
+  @Test("a backup has no byte of deleted data, and the file is not longer", .needsDataFile(.bytes))
   func deletedBytes() throws {
     let fixture = try BackupFixture()
     // Strings are encoded in index keys.
@@ -186,7 +188,7 @@ struct BackupTests {
     #expect(try store.check().isClean)
   }
 
-  @Test("an existing destination is left unchanged")
+  @Test("an existing destination is left unchanged", .needsDataFile(.reflink))
   func destination() throws {
     let fixture = try BackupFixture()
     let manager = FileManager.default
@@ -208,7 +210,7 @@ struct BackupTests {
     #expect(try fixture.store.check().isClean)
   }
 
-  @Test("a cancelled one leaves nothing, and frees its reader")
+  @Test("a cancelled one leaves nothing, and frees its reader", .needsDataFile(.lockFile))
   func cancellation() async throws {
     let fixture = try BackupFixture()
     let store = fixture.store

@@ -9,7 +9,7 @@ import Testing
 
 /// Snapshots as separate files. Reflinks require XFS or btrfs, see `Tools/reflink`; here the result is a copy, or
 /// depends on the file system of the temporary directory.
-@Suite("File snapshots")
+@Suite("File snapshots", .needsDataFile(.reflink))
 struct FileSnapshotTests {
   @Test("a snapshot is the store of one commit, and says how it was made")
   func snapshot() throws {

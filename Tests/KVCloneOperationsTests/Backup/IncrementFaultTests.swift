@@ -53,7 +53,7 @@ struct IncrementFaultTests {
     #expect(refused > 10, "seed \(seed)")
   }
 
-  @Test("a damaged value is in no increment, and a damaged backup in no chain")
+  @Test("a damaged value is in no increment, and a damaged backup in no chain", .needsDataFile(.path))
   func damagedStore() throws {
     let fixture = try CheckFixture()
     let root = fixture.files.root
@@ -72,7 +72,7 @@ struct IncrementFaultTests {
   }
 
   /// One-sided links have valid checksums: only the check of the whole store finds them.
-  @Test("an increment that leads to a store that is not sound is not restored")
+  @Test("an increment that leads to a store that is not sound is not restored", .needsDataFile(.path))
   func unsound() throws {
     let fixture = try CheckFixture()
     let root = fixture.files.root

@@ -250,7 +250,7 @@ struct IncrementTests {
     #expect(try fixture.fixture.names() == names)
   }
 
-  @Test("a cancelled one leaves nothing")
+  @Test("a cancelled one leaves nothing", .needsDataFile(.lockFile))
   func cancellation() throws {
     let fixture = try IncrementFixture()
     try fixture.change()
@@ -347,7 +347,7 @@ struct IncrementTests {
     try fixture.expectSame("full", "last")
   }
 
-  @Test("its size follows the number of changes")
+  @Test("its size follows the number of changes", .needsDataFile(.sizes))
   func size() throws {
     let fixture = try IncrementFixture()
     let full = try fixture.store.info().fileBytes

@@ -98,7 +98,7 @@ import Testing
   // MARK: One issue per fault
 
   /// For a lost page, only the page is reported, regardless of its contents.
-  @Test func aLostPageIsOneDamage() throws {
+  @Test(.needsDataFile(.bytes)) func aLostPageIsOneDamage() throws {
     let file = try DamagedFile()
     for page in PageRoles(file.sound, readsData: true).treePages where page % 2 == 0 {
       var bytes = file.sound
@@ -183,7 +183,7 @@ import Testing
     #expect(report.objectCount > 100)
   }
 
-  @Test func pathsThatAreNoStoresAreErrors() throws {
+  @Test(.needsDataFile(.path)) func pathsThatAreNoStoresAreErrors() throws {
     let root = try temporaryDirectory()
     defer { try? FileManager.default.removeItem(atPath: root) }
     expectError(.storeNotFound) { _ = try ObjectStore.check(at: root + "/nothing") }

@@ -138,7 +138,7 @@ final class DamagedFile {
     #expect(try passes(failing: 1...9, isDenied: true) == (3, [.page, .unreadableTable]))
   }
 
-  @Test func bothWaysFindTheSame() throws {
+  @Test(.needsDataFile(.path)) func bothWaysFindTheSame() throws {
     let fixture = try CheckFixture()
     try fixture.tamper(record: fixture.items[5], sealed: false) { $0[40] ^= 1 }
     let open = try fixture.store.check()
@@ -238,7 +238,7 @@ final class DamagedFile {
     #expect(described > 0)
   }
 
-  @Test func unknownTablesAreFound() throws {
+  @Test(.needsDataFile(.bytes)) func unknownTablesAreFound() throws {
     let fixture = try CheckFixture()
     let environment = try #require(fixture.store.engine.files?.environment)
     try environment.openTables(["strange"], create: true)

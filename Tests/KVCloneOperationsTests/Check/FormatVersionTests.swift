@@ -18,7 +18,7 @@ private let versionModel = ManagedObjectModel("Versions") {
 }
 
 /// The treatment of files with unknown versions: the tables of `Format.md`, "Versions".
-@Suite("Files of other format versions")
+@Suite("Files of other format versions", .needsDataFile(.bytes))
 struct FormatVersionTests {
   private let test: TestStore
   private let ids: [ObjectID]

@@ -177,7 +177,7 @@ import Testing
     }
   }
 
-  @Test func theSamplesRun() throws {
+  @Test(.needsDataFile(.salvage)) func theSamplesRun() throws {
     let fixture = try CheckFixture()
     let store = fixture.store
     var printed: [String] = []

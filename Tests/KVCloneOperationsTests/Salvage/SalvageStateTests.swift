@@ -8,7 +8,7 @@ import Testing
 @testable import KVCloneOperations
 
 /// The salvaged state if the table list has more than one page; full disks.
-@Suite struct SalvageStateTests {
+@Suite(.needsDataFile(.salvage)) struct SalvageStateTests {
   private static let entityCount = 60
 
   /// With a table for each of sixty entities, the list has a branch page and two leaves.

@@ -9,7 +9,7 @@ import Testing
 
 /// `salvage` on files with every kind of corruption: it never crashes, its result is sound, and every object that it
 /// does not report is unchanged.
-@Suite struct SalvageTests {
+@Suite(.needsDataFile(.salvage)) struct SalvageTests {
   private static func small() throws -> SalvageFixture { try SalvageFixture(try CheckFixture().files) }
 
   /// Creates a store with lists in chunks, branch pages, free pages and blobs.

@@ -38,7 +38,7 @@ import Testing
     #expect(StoreActivity.failure(toRead: store) == nil)
   }
 
-  @Test func aStoreInADirectoryHasThePagesToo() throws {
+  @Test(.needsDataFile(.statistics)) func aStoreInADirectoryHasThePagesToo() throws {
     let test = try TestStore(model)
     try fill(test.store)
     let activity = try StoreActivity(of: test.store)

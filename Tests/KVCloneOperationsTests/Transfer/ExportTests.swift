@@ -220,7 +220,7 @@ struct ExportTests {
     #expect(read.modelHash == model.modelHash && read.versionIdentifier == "1-2")
   }
 
-  @Test func nothingIsLeftOfWhatCannotBeDone() throws {
+  @Test(.needsDataFile(.path)) func nothingIsLeftOfWhatCannotBeDone() throws {
     let test = try TestStore(Self.model)
     try test.store.insert("Album", [:])
     let manager = FileManager.default
@@ -240,7 +240,7 @@ struct ExportTests {
     #expect(try manager.contentsOfDirectory(atPath: test.root).sorted() == ["export", "test.kvclone"])
   }
 
-  @Test func aModelThatNoFileCanHoldIsRefusedByName() throws {
+  @Test(.needsDataFile(.path)) func aModelThatNoFileCanHoldIsRefusedByName() throws {
     var model = EntityDescription(name: "E", attributes: [AttributeDescription("a", .string, userInfo: ["k": "\u{1}"])])
     let controlled = try TestStore(ManagedObjectModel(name: "M", entities: [model]))
     let error = expectError(.invalidModel) { try controlled.store.export(to: controlled.root + "/export") }
@@ -251,7 +251,7 @@ struct ExportTests {
     #expect(expectError(.invalidModel) { try binary.store.export(to: binary.root + "/export") }?.property == "b")
   }
 
-  @Test func whatACrashLeftIsSweptAndNothingElse() throws {
+  @Test(.needsDataFile(.path)) func whatACrashLeftIsSweptAndNothingElse() throws {
     let test = try TestStore(Self.model)
     let manager = FileManager.default
     func leave(_ name: String) throws {

@@ -28,7 +28,7 @@ struct TransferStoreFileTests {
     try ProcessLocks.lines(on: test.path + "/lock.mdb").filter { $0.contains("POSIX") }
   }
 
-  @Test("a line that names one is refused, with its place, and the locks stay")
+  @Test("a line that names one is refused, with its place, and the locks stay", .needsDataFile(.path))
   func load() throws {
     let before = try locks().count
     #expect(before > 0)
@@ -48,7 +48,7 @@ struct TransferStoreFileTests {
     #expect(try test.store.info().objectCount == 0)
   }
 
-  @Test("a store's file is no NDJSON file either")
+  @Test("a store's file is no NDJSON file either", .needsDataFile(.bytes))
   func loadTheStoreItself() throws {
     let before = try locks().count
     for name in Self.names {
@@ -60,7 +60,7 @@ struct TransferStoreFileTests {
     #expect(try locks().count == before)
   }
 
-  @Test("dumps do not write over one, and leave other names of older files alone")
+  @Test("dumps do not write over one, and leave other names of older files alone", .needsDataFile(.path))
   func dump() throws {
     let id = try test.store.insert("Item", ["data": .binary(Data(repeating: 7, count: 100_000))])
     guard case .blob(let blob)? = try test.store.value(id, "data") else {
