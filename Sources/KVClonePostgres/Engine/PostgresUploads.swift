@@ -17,6 +17,7 @@
       WHERE stager.until < clock_timestamp() OR stager.owner = excluded.owner
       """
     private static let release = "DELETE FROM kvclone.stager WHERE store = $1 AND byte = $2 AND owner = $3"
+    private static let releaseAll = "DELETE FROM kvclone.stager WHERE store = $1 AND owner = $2"
     private static let renew = """
       UPDATE kvclone.stager SET until = clock_timestamp() + interval '\(limit) s' WHERE store = $1 AND owner = $2 \
       RETURNING byte
@@ -41,6 +42,13 @@
       self.cluster = cluster
       self.store = store
       self.renewal = renewal
+    }
+
+    deinit {
+      // A closed store has no uploads. Without this, others would keep their chunks until the limit.
+      if state.withLock({ $0.held.isEmpty }) { return }
+      _ = try? cluster.pool.run(
+        [PostgresStatement(Self.releaseAll, [.int8(store), .bytea(owner)])], isRepeatable: true)
     }
 
     func hold(_ byte: UInt16) throws(StoreError) -> Bool {

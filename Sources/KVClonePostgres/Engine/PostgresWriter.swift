@@ -36,7 +36,7 @@
     init(_ engine: PostgresEngine, label: String, timeout: Duration, isDryRun: Bool) throws(StoreError) {
       // One deadline for the turn, a connection and the lock: their waits do not add up.
       let deadline = ContinuousClock.now + timeout
-      try engine.turn.take(until: deadline)
+      try engine.turn.take(until: deadline, label: label)
       do throws(StoreError) {
         let begun = try EntryReader.begin(engine, engine.cluster.pool, until: deadline, isLocking: true) {
           [
