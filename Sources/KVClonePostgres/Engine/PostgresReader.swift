@@ -98,10 +98,12 @@
   }
 
   enum PostgresKey {
+    /// As in a data file: the key of a previous state contains another key of at most `FormatLimits.maximumKeyLength`.
+    static let maximumLength = 511
+
     static func check(_ key: UnsafeRawBufferPointer) throws(StoreError) {
-      guard (1...FormatLimits.maximumKeyLength).contains(key.count) else {
-        throw StoreError(
-          .limitExceeded, "a key has 1 to \(FormatLimits.maximumKeyLength) bytes, not \(key.count)")
+      guard (1...maximumLength).contains(key.count) else {
+        throw StoreError(.limitExceeded, "a key has 1 to \(maximumLength) bytes, not \(key.count)")
       }
     }
 

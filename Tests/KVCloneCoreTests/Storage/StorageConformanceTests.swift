@@ -12,6 +12,9 @@ struct StorageConformanceTests {
   static let keys: [[UInt8]] = [
     [0], [0, 0], [0, 0xFF], [1], [1, 0], [0x7F], [0x80], [0x80, 0, 0], [0xFE, 0xFF, 0xFF], [0xFF], [0xFF, 0],
     [0xFF, 0xFF], Array(repeating: 0xFF, count: FormatLimits.maximumKeyLength),
+    // The key of the previous state of an entry with the longest key.
+    Array(
+      repeating: 0xFF, count: FormatLimits.maximumKeyLength + PreimageKey.prefixLength + PreimageKey.suffixLength),
   ]
 
   @Test("get, both seeks and scans from every key, present or not", arguments: StorageKind.allCases)
