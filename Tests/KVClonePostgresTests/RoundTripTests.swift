@@ -14,7 +14,8 @@
   /// `KVCLONE_POSTGRES_ROUNDS=1` generates 20 stores instead of 6. A failure prints the seed, which `KVCLONE_SEEDS`
   /// repeats.
   @Suite(
-    "Copies to a cluster and back", .serialized, .enabled(if: ClusterFixture.isAvailable, "KVCLONE_POSTGRES names none"))
+    "Copies to a cluster and back", .serialized, .enabled(if: ClusterFixture.isAvailable, "KVCLONE_POSTGRES names none")
+  )
   struct RoundTripTests {
     @Test("generated stores: objects of every type, history, snapshots, deleted objects", arguments: seeds)
     func generated(_ seed: UInt64) throws {

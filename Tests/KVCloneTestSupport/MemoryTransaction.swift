@@ -153,8 +153,9 @@ package final class MemoryTransaction: StorageBackend {
   }
 
   private static func check(_ key: UnsafeRawBufferPointer) throws(StoreError) {
-    guard (1...FormatLimits.maximumKeyLength).contains(key.count) else {
-      throw StoreError(.limitExceeded, "a key has 1 to \(FormatLimits.maximumKeyLength) bytes, not \(key.count)")
+    // As in a data file.
+    guard (1...511).contains(key.count) else {
+      throw StoreError(.limitExceeded, "a key has 1 to 511 bytes, not \(key.count)")
     }
   }
 

@@ -61,7 +61,7 @@ struct BlobStagingPeerTests {
     try checked(store)
   }
 
-  @Test("what a killed process had under way is swept by the next one that opens the store")
+  @Test("what a killed process had under way is swept by the next one that opens the store", .needsDataFile(.lease))
   func killed() throws {
     let peer = try stagingPeer(5)
     try test.reopen()
@@ -72,7 +72,7 @@ struct BlobStagingPeerTests {
     try checked(store)
   }
 
-  @Test("the uploads of a killed process are swept by the next upload, which uses another byte")
+  @Test("the uploads of a killed process are swept by the next upload, which uses another byte", .needsDataFile(.lease))
   func killedAndNext() throws {
     let peer = try stagingPeer(5)
     let own = try store.stageBlob { writer in try writer.append(Data(count: 3000)) }
@@ -95,7 +95,7 @@ struct BlobStagingPeerTests {
     #expect(try peer.finish() == 0)
   }
 
-  @Test("a copy of the store has nothing under way, the original still has")
+  @Test("a copy of the store has nothing under way, the original still has", .needsDataFile(.copiedDirectory))
   func copied() throws {
     let id = try store.insert("File")
     let peer = try stagingPeer(3)

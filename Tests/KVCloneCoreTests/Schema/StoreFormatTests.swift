@@ -113,7 +113,7 @@ struct StoreFormatTests {
     try checked(store)
   }
 
-  @Test("a file of a newer format is refused, unless it says that this library can read it")
+  @Test("a file of a newer format is refused, unless it says that this library can read it", .needsDataFile(.bytes))
   func newerFormat() throws {
     for (minimum, isReadable) in [(FormatLimits.formatVersion + 1, false), (FormatLimits.formatVersion, true)] {
       let record = FormatRecord(

@@ -163,7 +163,7 @@ struct LogTests {
     expectNothing(telling: [])
   }
 
-  @Test("a damaged record, and the indexes and derived attributes that cannot be made for it")
+  @Test("a damaged record, and the indexes and derived attributes that cannot be made for it", .needsDataFile(.salvage))
   func damage() throws {
     let schema = test.store.schema
     let table = try schema.entity("Note").table

@@ -100,7 +100,7 @@ import Testing
     try checked(store)
   }
 
-  @Test(arguments: [false, true]) func bytesAreLimited(_ isKept: Bool) throws {
+  @Test(.needsDataFile(.sizes), arguments: [false, true]) func bytesAreLimited(_ isKept: Bool) throws {
     let limit: UInt64 = 4 << 20
     var options = Self.limited(bytes: limit)
     options.tracksHistory = isKept
@@ -140,7 +140,7 @@ import Testing
   }
 
   /// A transaction that is much larger than the limit ends before it has filled the disk.
-  @Test func aLargeTransactionEndsEarly() throws {
+  @Test(.needsDataFile(.sizes)) func aLargeTransactionEndsEarly() throws {
     var options = Self.limited(bytes: 4 << 20)
     options.spillBudget = 1 << 20
     let test = try TestStore(CheckFixture.model, options: options)
@@ -164,7 +164,7 @@ import Testing
   }
 
   /// With a reader, no freed page can be reused: changes then end at the limit, and deletes do not.
-  @Test func aReaderLetsTheFileGrowToTheLimitOnly() throws {
+  @Test(.needsDataFile(.sizes)) func aReaderLetsTheFileGrowToTheLimitOnly() throws {
     let test = try TestStore(CheckFixture.model, options: Self.limited(bytes: 1 << 20))
     let store = test.store
     let ids = try store.insert("Item", count: 200)

@@ -75,7 +75,7 @@ struct CommitLogStoreTests {
     try checked(store)
   }
 
-  @Test("holds what one without it holds, after each reopening")
+  @Test("holds what one without it holds, after each reopening", .needsDataFile(.log))
   func sameContent() throws {
     let plain = try TestStore(logModel, options: Self.options(false))
     let logged = try TestStore(logModel, options: Self.options(true))
@@ -106,7 +106,7 @@ struct CommitLogStoreTests {
   }
 
   /// The directory of an open store, copied: the files that a killed process leaves.
-  @Test("is recovered from its two files")
+  @Test("is recovered from its two files", .needsDataFile(.log))
   func recovery() throws {
     let test = try TestStore(logModel, options: Self.options(true))
     for round in 0..<2 {
@@ -129,7 +129,7 @@ struct CommitLogStoreTests {
     }
   }
 
-  @Test("a log of another store is refused as no store")
+  @Test("a log of another store is refused as no store", .needsDataFile(.log))
   func foreignLog() throws {
     let stores = try (0..<2).map { _ in try TestStore(logModel, options: Self.options(true)) }
     try Self.work(stores[0], round: 0)

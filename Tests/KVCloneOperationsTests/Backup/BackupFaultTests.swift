@@ -87,7 +87,9 @@ struct BackupFaultTests {
   }
 
   /// LMDB ignores the corrupted page and continues with the older one, so the copy would contain the previous commit.
-  @Test("an open store whose newest meta page is corrupted is not backed up without its last commit", .needsDataFile(.bytes))
+  @Test(
+    "an open store whose newest meta page is corrupted is not backed up without its last commit", .needsDataFile(.bytes)
+  )
   func damagedMetaPage() throws {
     let fixture = try BackupFixture()
     let data = try #require(FileHandle(forUpdatingAtPath: fixture.test.path + "/data.mdb"))

@@ -40,7 +40,8 @@ package final class SharedStoreRun {
   /// Runs transactions of all clients, then repeats all of them on the oracle, one after the other.
   package func round() throws {
     rounds += 1
-    let crew = SharedStoreCrew(store: test.store, location: test.location, label: rounds, seed: seed &+ UInt64(rounds * 100))
+    let crew = SharedStoreCrew(
+      store: test.store, location: test.location, label: rounds, seed: seed &+ UInt64(rounds * 100))
     let notes = crew.work()
     #expect(notes.errors.isEmpty, "\(notes.errors.prefix(3)), \(place)")
     try replay(notes)

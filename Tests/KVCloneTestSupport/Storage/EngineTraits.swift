@@ -28,6 +28,8 @@ package enum DataFileReason: String, CaseIterable, Sendable {
   case copiedDirectory = "copies the directory of the store"
   /// The lock file: its readers, and the process that holds the write lock.
   case lockFile = "concerns the reader slots or the lock file; a server tracks its own sessions"
+  /// The uploads of a killed process: a server keeps their leases for up to a minute.
+  case lease = "expects that a killed process loses its uploads at once, as by the kernel's locks"
   /// A forked child: libpq's connections cannot be used after `fork`.
   case fork = "concerns the memory map of a forked process"
   /// The fixture replaces the storage engine by one that it wraps around LMDB.

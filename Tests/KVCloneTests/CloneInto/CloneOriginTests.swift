@@ -62,7 +62,7 @@ import Testing
     try expectClone(source, source, isAllowed: false)
   }
 
-  @Test func aCopiedDirectoryIsAnotherStore() throws {
+  @Test(.needsDataFile(.copiedDirectory)) func aCopiedDirectoryIsAnotherStore() throws {
     let test = try TestStore(model)
     try #require(test.store.engine.files != nil)
     test.store.close()

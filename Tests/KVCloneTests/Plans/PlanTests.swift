@@ -86,7 +86,9 @@ struct PlanTests {
     try checked(test.store)
   }
 
-  @Test("a migration's plan lists conversions and equal values together, and does not grow the file")
+  @Test(
+    "a migration's plan lists conversions and equal values together, and does not grow the file", .needsDataFile(.sizes)
+  )
   func migration() throws {
     var options = StoreOptions()
     options.spillBudget = 1 << 16

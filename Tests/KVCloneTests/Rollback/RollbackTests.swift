@@ -49,7 +49,7 @@ struct RollbackTests {
     }
   }
 
-  @Test("a plan that fails half way has the counts of the complete rollback")
+  @Test("a plan that fails half way has the counts of the complete rollback", .needsDataFile(.sizes))
   func failingPlan() throws {
     let (test, books, tags) = try filled()
     let first = try test.store.createSnapshot(named: "first")

@@ -15,7 +15,7 @@ private let corpusModels: [(file: CloneCorpusTests.File, seed: UInt64)] = {
 /// A reader that was written from `Format.md` and shares no code with this package (the other files of this folder
 /// import Foundation alone) reads the same contents from a file as the store, and confirms the statements of
 /// `Format.md`.
-@Suite("Format.md is enough to write a second implementation from")
+@Suite("Format.md is enough to write a second implementation from", .needsDataFile(.bytes))
 struct SecondReaderTests {
   @Test(
     "models of the corpus, after loading, cloning, deleting",

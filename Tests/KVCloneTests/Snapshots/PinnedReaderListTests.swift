@@ -9,7 +9,7 @@ import Testing
 
 /// The readers of a store, and the pages that they retain.
 @Suite("Active readers") struct PinnedReaderListTests {
-  @Test func listsThisProcesssReaders() throws {
+  @Test(.needsDataFile(.lockFile)) func listsThisProcesssReaders() throws {
     let (test, ids) = try TestStore.pinned()
     let store = test.store
     // A pooled reader that is idle does not count.
@@ -35,7 +35,7 @@ import Testing
   }
 
   /// More readers than pooled slots.
-  @Test func listsManyReads() throws {
+  @Test(.needsDataFile(.lockFile)) func listsManyReads() throws {
     let (test, _) = try TestStore.pinned()
     func nested(_ depth: Int) throws -> [ActiveReader] {
       if depth == 0 { return try test.store.activeReaders() }
@@ -47,7 +47,9 @@ import Testing
   }
 
   /// Retained pages become reusable when the reader ends, and not before.
-  @Test(arguments: PropertySeeds.seeds) func retainedBytesAreWhatEndingGives(_ seed: UInt64) throws {
+  @Test(.needsDataFile(.lockFile), arguments: PropertySeeds.seeds) func retainedBytesAreWhatEndingGives(_ seed: UInt64)
+    throws
+  {
     var random = SeededGenerator(seed: seed)
     let (test, ids) = try TestStore.pinned(8)
     let store = test.store
@@ -85,11 +87,11 @@ import Testing
     }
   }
 
-  @Test func withoutHistoryTheAgeOfOthersIsNotKnown() throws {
+  @Test(.needsDataFile(.lockFile)) func withoutHistoryTheAgeOfOthersIsNotKnown() throws {
     try others(tracksHistory: false)
   }
 
-  @Test func withHistoryTheAgeOfOthersIsALeastOne() throws {
+  @Test(.needsDataFile(.lockFile)) func withHistoryTheAgeOfOthersIsALeastOne() throws {
     try others(tracksHistory: true)
   }
 
@@ -123,7 +125,7 @@ import Testing
     try checked(store)
   }
 
-  @Test func readOnlyStores() throws {
+  @Test(.needsDataFile(.lockFile)) func readOnlyStores() throws {
     let (test, _) = try TestStore.pinned()
     var options = StoreOptions()
     options.isReadOnly = true
@@ -142,7 +144,7 @@ import Testing
     #expect(try test.store.clearStaleReaders() == 0)
   }
 
-  @Test func whenAllPlacesAreTaken() throws {
+  @Test(.needsDataFile(.lockFile)) func whenAllPlacesAreTaken() throws {
     var options = StoreOptions()
     options.maximumReaders = 4
     options.pinnedSnapshotLimit = 10

@@ -229,7 +229,7 @@ extension TestStore {
     Issue.record("the store is still open")
   }
 
-  @Test func aForkedChildLeavesItsParentsAlone() throws {
+  @Test(.needsDataFile(.fork)) func aForkedChildLeavesItsParentsAlone() throws {
     let (test, _) = try TestStore.pinned()
     test.store.close()
     let peer = try PeerProcess("fork-pin", [test.location])

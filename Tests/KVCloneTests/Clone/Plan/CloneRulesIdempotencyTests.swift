@@ -198,17 +198,15 @@ struct CloneRulesIdempotencyTests {
       "copy", "hook", "before", "after", "never",
     ])
   func r31_killed(moment: String) throws {
-    let path = FileManager.default.temporaryDirectory.path + "/kvclone-key-\(UUID().uuidString)"
-    defer { try? FileManager.default.removeItem(atPath: path) }
-    let store = try ObjectStore.create(at: path, model: Self.model)
-    let shelf = try store.write { tx in
+    let test = try TestStore(Self.model)
+    let shelf = try test.store.write { tx in
       let shelf = try tx.insert("Shelf")
       for _ in 0..<3 { try tx.insert("Book", relationships: ["shelf": [shelf]]) }
       return shelf
     }
-    store.close()
+    test.store.close()
     for attempt in 0..<2 {
-      let peer = try PeerProcess("clone", [path, "\(shelf.rawValue)", "key", attempt == 0 ? moment : "never"])
+      let peer = try PeerProcess("clone", [test.location, "\(shelf.rawValue)", "key", attempt == 0 ? moment : "never"])
       let line = peer.hear()
       peer.process.waitUntilExit()
       if attempt == 0 && moment != "never" {
@@ -218,7 +216,7 @@ struct CloneRulesIdempotencyTests {
         #expect(line == (isKnown ? "repeated" : "cloned") || attempt == 0 && line == "cloned")
       }
     }
-    let again = try ObjectStore.open(at: path)
+    let again = try test.openAgain()
     defer { again.close() }
     #expect(try again.clone([shelf], options: keyed("key") { $0.recordsProvenance = true }).isRepeated)
     #expect(try again.read { try $0.count(entity: "Shelf") } == 2)
