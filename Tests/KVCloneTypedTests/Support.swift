@@ -3,21 +3,15 @@ import KVClone
 import KVCloneOperations
 import Testing
 
-/// A store of the notebook model in a temporary folder, both removed after the test.
+import class KVCloneTestSupport.TestStore
+
+/// A store of the notebook model and a temporary folder, both removed after the test.
 final class Notebook {
-  let folder = NSTemporaryDirectory() + "/kvclone-typed-" + UUID().uuidString
-  let store: ObjectStore
+  private let test: TestStore
+  var folder: String { test.root }
+  var store: ObjectStore { test.store }
 
-  init() throws {
-    try FileManager.default.createDirectory(
-      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    store = try ObjectStore.create(at: folder + "/test.kvclone", model: .notebook)
-  }
-
-  deinit {
-    store.close()
-    try? FileManager.default.removeItem(atPath: folder)
-  }
+  init() throws { test = try TestStore(.notebook) }
 }
 
 /// Checks the whole store.

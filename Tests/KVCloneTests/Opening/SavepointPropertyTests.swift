@@ -11,7 +11,7 @@ import Testing
 /// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=200000` repeats a failure, or searches for rarer ones.
 @Suite("Savepoints compared with plain dictionaries")
 struct SavepointPropertyTests {
-  static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 1500
+  static let operationCount = PropertySeeds.count(1500)
 
   @Test("random operations in nested savepoints", arguments: PropertySeeds.seeds)
   func random(_ seed: UInt64) throws {

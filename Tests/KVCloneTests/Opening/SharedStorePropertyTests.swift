@@ -8,8 +8,7 @@ import Testing
 /// The scheduling is not part of a seed. `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` is a long run.
 @Suite("Many threads and processes compared with plain dictionaries")
 struct SharedStorePropertyTests {
-  private static let operationCount =
-    Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 1500
+  private static let operationCount = PropertySeeds.count(1500)
 
   /// One run with a write-ahead log, which odd seeds use, and one without.
   static let seeds =

@@ -9,7 +9,7 @@ import Testing
 /// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=20000` repeats a failure, or searches for rarer ones.
 @Suite("Plans compared with their execution")
 struct PlanPropertyTests {
-  static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 120
+  static let operationCount = PropertySeeds.count(120)
 
   @Test("clones, rollbacks and migrations do what their plans say", arguments: PropertySeeds.seeds)
   func random(_ seed: UInt64) throws {

@@ -12,7 +12,7 @@ import Testing
 /// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` repeats a failure, or searches for rarer ones.
 @Suite("Snapshots compared with full copies")
 struct SnapshotPropertyTests {
-  static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 500
+  static let operationCount = PropertySeeds.count(500)
 
   @Test("random operations, snapshots, aborts, indexes that come and go", arguments: PropertySeeds.seeds)
   func random(_ seed: UInt64) throws {
