@@ -154,7 +154,7 @@ extension TestStore {
     try checked(test.store)
   }
 
-  @Test func expiryFreesPagesWithoutReaders() throws {
+  @Test(.needsDataFile(.lockFile)) func expiryFreesPagesWithoutReaders() throws {
     let (test, ids) = try TestStore.pinned()
     let store = test.store
     let snapshot = try store.pinnedSnapshot(owner: "forgotten", maximumAge: .milliseconds(50))
@@ -174,7 +174,7 @@ extension TestStore {
     }
   }
 
-  @Test func theStoresMaximumAgeCannotBeExceeded() throws {
+  @Test(.needsDataFile(.lockFile)) func theStoresMaximumAgeCannotBeExceeded() throws {
     var options = StoreOptions()
     options.pinnedSnapshotMaximumAge = .milliseconds(1)
     let (test, _) = try TestStore.pinned(options: options)

@@ -36,7 +36,7 @@ import Testing
     return [.closed, .snapshotExpired, .tooManySnapshots].contains(error.kind)
   }
 
-  @Test(arguments: PropertySeeds.seeds) func expiryAndCloseRaceReads(_ seed: UInt64) throws {
+  @Test(.needsDataFile(.lockFile), arguments: PropertySeeds.seeds) func expiryAndCloseRaceReads(_ seed: UInt64) throws {
     var options = StoreOptions()
     options.pinnedSnapshotLimit = 12
     let (test, ids) = try TestStore.pinned(Self.count, options: options)
