@@ -31,7 +31,7 @@ package final class SharedStoreRun {
 
   package var summary: String {
     "seed \(seed): \(operationCount) operations of \(SharedStoreCrew.writers) threads and \(SharedStoreCrew.peers) processes in \(transactions) "
-      + "transactions, \(rounds) rounds with the store opened anew by all, \(observed) whole states read meanwhile, at most "
+      + "transactions, \(rounds) rounds after each of which all reopen the store, \(observed) whole states read, at most "
       + "\(mostSnapshots) snapshots, \(compared) of them compared, \(oracle.objects.count) objects at the end"
   }
 
@@ -66,7 +66,7 @@ package final class SharedStoreRun {
       }
       for observation in observations[number] ?? [] {
         let differences = oracle.differences(to: observation.oracle)
-        #expect(differences.isEmpty, "who read at commit \(number) saw another state, \(place)")
+        #expect(differences.isEmpty, "a read at commit \(number) shows another state, \(place)")
         observed += 1
       }
     }
@@ -98,7 +98,7 @@ package final class SharedStoreRun {
     var live = try test.store.snapshots().map(\.name)
     mostSnapshots = max(mostSnapshots, live.count)
     snapshots = snapshots.filter { live.contains($0.key) }
-    #expect(snapshots.count == live.count, "a snapshot of nobody, \(place)")
+    #expect(snapshots.count == live.count, "an unknown snapshot, \(place)")
     live.shuffle()
     let leaving = live.dropFirst(SharedStoreCrew.snapshotCount)
     for name in leaving + live.prefix(SharedStoreCrew.comparedCount) {
