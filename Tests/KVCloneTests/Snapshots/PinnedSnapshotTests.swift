@@ -123,7 +123,8 @@ extension TestStore {
         #expect(balance == .integer(100))
       }
       expectError(.closed) { try closing.read { _ in } }
-      #expect(try store.activeReaders().count == 1)
+      // In a cluster, only snapshots that are open are listed.
+      #expect(try store.activeReaders().count == (TestStore.hasDataFile ? 1 : 0))
     }
     #expect(try store.activeReaders().isEmpty)
     let expiring = try store.pinnedSnapshot(maximumAge: .milliseconds(300))
@@ -148,7 +149,7 @@ extension TestStore {
     }
     expectError(.closed) { try last.read { _ in } }
     expectError(.closed) { _ = try store.pinnedSnapshot() }
-    expectError(.closed) { _ = try store.activeReaders() }
+    if TestStore.hasDataFile { expectError(.closed) { _ = try store.activeReaders() } }
     // The file was released and can be reopened.
     try test.reopen()
     try checked(test.store)
