@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneCore
 
 /// Two processes that write continuously take turns.
-@Suite("Turns of processes")
+@Suite("Turns of processes", .needsDataFile(.turns))
 struct ProcessTurnTests {
   private static let model = ManagedObjectModel("Turns") {
     EntityDescription("Mine") { AttributeDescription("number", .integer64) }

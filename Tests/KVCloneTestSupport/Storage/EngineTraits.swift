@@ -28,14 +28,12 @@ package enum DataFileReason: String, CaseIterable, Sendable {
   case copiedDirectory = "copies the directory of the store"
   /// The lock file: its readers, and the process that holds the write lock.
   case lockFile = "concerns the reader slots or the lock file; a server tracks its own sessions"
+  /// The share of each process in the turns at the write lock.
+  case turns = "measures the turns of processes at the write lock; a server queues their requests by itself"
   /// The uploads of a killed process: a server keeps their leases for up to a minute.
   case lease = "expects that a killed process loses its uploads at once, as by the kernel's locks"
   /// A forked child: libpq's connections cannot be used after `fork`.
   case fork = "concerns the memory map of a forked process"
-  /// The fixture replaces the storage engine by one that it wraps around LMDB.
-  case ownEngine = "wraps an LMDB engine, to count or fail its calls"
-  /// Reads that prefetch pages of the file, or count page faults.
-  case pageCache = "concerns pages of the data file in the page cache"
 }
 
 extension TestStore {
