@@ -152,8 +152,8 @@ private final class FaultyTransaction: StorageBackend, TransactionSpace {
 
   func prefetchWindow(isAscending: Bool) -> Int { inner.prefetchWindow(isAscending: isAscending) }
 
-  func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
-    inner.prefetch(table, keys, stride: stride)
+  func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int, _ mode: StorageSeek?) {
+    inner.prefetch(table, keys, stride: stride, mode)
   }
 
   func beginReadScope() -> Int { inner.beginReadScope() }

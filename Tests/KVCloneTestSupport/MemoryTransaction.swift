@@ -64,7 +64,7 @@ package final class MemoryTransaction: StorageBackend {
 
   package func prefetchWindow(isAscending: Bool) -> Int { engine.window }
 
-  package func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
+  package func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int, _ mode: StorageSeek?) {
     let count = keys.count / stride
     for place in 0..<count { announced.insert(Array(keys[place * stride..<(place + 1) * stride])) }
     engine.note { reads in

@@ -179,8 +179,8 @@ final class SnapshotBackend: StorageBackend {
 
   func endReadScope(_ mark: Int) { inner.endReadScope(mark) }
 
-  func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
-    inner.prefetch(table, keys, stride: stride)
+  func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int, _ mode: StorageSeek?) {
+    inner.prefetch(table, keys, stride: stride, mode)
   }
 
   // MARK: Write operations (unsupported)

@@ -22,7 +22,9 @@ extension Session {
   private mutating func settleLinks(_ deferred: DeferredInserts) throws(StoreError) {
     let keepsPlaces = deferred.links.count >= Self.fewCount
     var rootCode: UInt16?
-    try deferred.links.drain { (target, code, members) throws(StoreError) in
+    try deferred.links.drain(window: prefetchWindow(isAscending: true)) {
+      (target, code, members, next) throws(StoreError) in
+      prefetch(next)
       // Targets ascend, and so do their records and their lists.
       if keepsPlaces, target.rootCode != rootCode, let table = schema.objectTable(rootCode: target.rootCode) {
         rootCode = target.rootCode

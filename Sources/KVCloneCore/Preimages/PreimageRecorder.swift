@@ -206,8 +206,8 @@ package final class PreimageRecorder: StorageDecorator, TransactionSpace {
 
   package func endReadScope(_ mark: Int) { inner.endReadScope(mark) }
 
-  package func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
-    inner.prefetch(table, keys, stride: stride)
+  package func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int, _ mode: StorageSeek?) {
+    inner.prefetch(table, keys, stride: stride, mode)
   }
 
   package func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {

@@ -259,8 +259,8 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
   /// The number of entries that memory loads in parallel. A write transaction reads without the map.
   func prefetchWindow(isAscending: Bool) -> Int { map == nil || isAscending ? 0 : 16 }
 
-  func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
-    guard let map else { return }
+  func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int, _ mode: StorageSeek?) {
+    guard let map, mode == nil else { return }
     map.requestLeaves(table.handle, keys, stride: stride)
     // All leaves first, so that memory loads them in parallel; then the entries, which the leaves lead to.
     for place in Swift.stride(from: 0, to: keys.count, by: stride) {

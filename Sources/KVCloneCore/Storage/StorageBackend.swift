@@ -47,8 +47,9 @@ package protocol StorageBackend: AnyObject {
   /// The number of keys to announce with `prefetch` at once; 0 if announcing is of no use, such as for ascending keys
   /// if the engine recognizes them and reads ahead.
   func prefetchWindow(isAscending: Bool) -> Int
-  /// These keys of a table are read next: `keys` holds one after the other, each of `stride` bytes.
-  func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int)
+  /// These keys of a table are read next, or looked for by `mode`: `keys` holds one after the other, each of `stride`
+  /// bytes.
+  func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int, _ mode: StorageSeek?)
   /// Begins a scope of reads: the bytes that they return are valid until its end only, so that an engine that copies
   /// them can free the copies. Returns the scope's mark. Scopes end in the reverse order of their begin.
   func beginReadScope() -> Int
@@ -108,7 +109,7 @@ extension StorageBackend {
 
   package func prefetchWindow(isAscending: Bool) -> Int { 0 }
 
-  package func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {}
+  package func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int, _ mode: StorageSeek?) {}
 
   package func beginReadScope() -> Int { 0 }
 

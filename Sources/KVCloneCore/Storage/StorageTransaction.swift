@@ -153,8 +153,16 @@ package struct StorageTransaction: ~Copyable {
   package borrowing func prefetch(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {
     withUnsafeTemporaryAllocation(of: UInt64.self, capacity: ids.count) { keys in
       for (place, id) in ids.enumerated() { keys.initializeElement(at: place, to: id.rawValue.bigEndian) }
-      backend.prefetch(table, UnsafeRawBufferPointer(keys), stride: 8)
+      backend.prefetch(table, UnsafeRawBufferPointer(keys), stride: 8, nil)
     }
+  }
+
+  /// Announces that the last chunks of these lists are read next.
+  package borrowing func prefetchLastChunks(_ lists: [ListAddress]) {
+    guard let first = lists.first else { return }
+    var keys: [UInt8] = []
+    for list in lists { keys += unsafePointers(list.key(.chunk, .max).bytes) }
+    keys.withUnsafeBytes { backend.prefetch(first.links, $0, stride: $0.count / lists.count, .atOrBefore) }
   }
 
   /// Runs `body`. The bytes that reads return in it are valid until it returns, so that an engine that copies them can

@@ -149,8 +149,8 @@ final class UndoLog: StorageBackend {
 
   func prefetchWindow(isAscending: Bool) -> Int { inner.prefetchWindow(isAscending: isAscending) }
 
-  func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
-    inner.prefetch(table, keys, stride: stride)
+  func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int, _ mode: StorageSeek?) {
+    inner.prefetch(table, keys, stride: stride, mode)
   }
 
   func beginReadScope() -> Int { inner.beginReadScope() }

@@ -3,6 +3,28 @@
   import KVCloneLMDB
   import KVCloneRecords
 
+  /// Scans of one table with ends that are near, such as those of the lists of objects. If they ascend, one fetch reads
+  /// for many of them.
+  private struct ShortScans {
+    /// The scans since the last fetch.
+    var count = 0
+    private var end: [UInt8] = []
+    /// The fetches of scans that ascend.
+    private var length = 0
+
+    /// Whether a scan that begins at a key continues earlier ones, so that the next ones are worth reading now.
+    mutating func continues(at key: UnsafeRawBufferPointer) -> Bool {
+      // Fetches ahead that served one scan only were of no use.
+      let isUsed = length < 3 || count > 1
+      length = isUsed && !end.isEmpty && end.order(to: key) <= 0 ? length + 1 : 0
+      count = 0
+      return length >= 3
+    }
+
+    /// Notes the end of a fetched range.
+    mutating func note(_ end: [UInt8]?) { self.end = end ?? [] }
+  }
+
   /// The entries of a store in the state of one transaction: from the cache, or else from the server in batches.
   ///
   /// The bytes that it returns are valid until ``release(to:)``, or until its end.
@@ -10,13 +32,15 @@
     /// The rows that the first read behind a gap fetches. Each fetch that continues the last one doubles them.
     private static let firstRowCount = 128
     private static let maximumRowCount = 4096
+    /// The rows that the first read before a key fetches: usually, one entry is looked for.
+    private static let firstBackwardsRowCount = 4
     /// The bytes that one fetch aims at: chunks of blobs are fetched a few at a time.
     private static let fetchedByteCount = 1 << 20
 
     private let connection: PostgresConnection
     private let pool: ConnectionPool
-    private let store: Int64
-    private let cacheLimit: Int
+    let store: Int64
+    let cacheLimit: Int
     /// The entries that are known; see ``EntryCache``.
     var cache: EntryCache
     /// The owners of the bytes that were returned, in this order, and the same as a set.
@@ -24,6 +48,13 @@
     private var isLent: Set<ObjectIdentifier> = []
     /// Per table, the end of the last fetch, its number of rows, and their mean length.
     private var fetches: [UInt32: (end: [UInt8], rowCount: Int, meanByteCount: Int)] = [:]
+    /// Per table, the first key of the last range that was fetched backwards, and its number of rows.
+    private var backwardsFetches: [UInt32: (low: [UInt8], rowCount: Int)] = [:]
+    /// Per table, the short scans that follow each other.
+    private var shortScans: [UInt32: ShortScans] = [:]
+
+    /// Reads ahead on another connection; nil in a read transaction.
+    var readAhead: ReadAhead?
 
     /// The first error of the server. It has aborted the transaction, and later statements would report only that.
     private(set) var failure: StoreError?
@@ -148,6 +179,7 @@
       _ body: (EntryRow) throws(StoreError) -> Bool
     ) throws(StoreError) {
       if !end.isEmpty, keyOrder(key, end) >= 0 { return }
+      if !end.isEmpty { shortScans[table, default: ShortScans()].count += 1 }
       var range = try range(table, from: key, before: end)
       var index = range.index(of: key)
       while true {
@@ -176,10 +208,15 @@
     private func fetch(
       _ table: UInt32, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer
     ) throws(StoreError) -> EntryCache.Range {
-      let count = rowCount(table, from: key)
+      let isAhead = !end.isEmpty && (shortScans[table]?.continues(at: key) ?? false)
+      // Lists of one object after the other: the ends of later ones are further on.
+      let end = isAhead ? .noBytes : end
+      var count = isAhead ? aheadRowCount(table) : rowCount(table, from: key)
       var values = [PostgresValue.int8(store), .int4(Int32(table)), .bytea(key), .int8(Int64(count))]
       if !end.isEmpty { values.append(.bytea(end)) }
-      let rows = try run(end.isEmpty ? Self.forwards : Self.forwardsToEnd, values)
+      let known = end.isEmpty ? try readAhead?.rows(table, from: key) : nil
+      if let known { count = known.limit }
+      let rows = if let known { known.rows } else { try run(end.isEmpty ? Self.forwards : Self.forwardsToEnd, values) }
       let found = entries(rows)
       let range: EntryCache.Range
       if let last = found.last, found.count == count {
@@ -188,21 +225,33 @@
         range = EntryCache.Range(low: Array(key), high: end.isEmpty ? nil : Array(end), rows: found)
       }
       note(range, count, table)
+      if end.isEmpty, count >= ReadAhead.leastRowCount, let next = range.high {
+        readAhead?.begin(table, from: next, limit: min(Self.maximumRowCount, rowLimit(table)))
+      }
+      shortScans[table]?.note(range.high)
       // A long scan would displace everything else.
-      if count < Self.maximumRowCount { keep(range, table) }
+      if count < Self.maximumRowCount || isAhead { keep(range, table) }
       return range
+    }
+
+    /// The number of rows of the next fetch of short scans that follow each other.
+    private func aheadRowCount(_ table: UInt32) -> Int {
+      min((fetches[table]?.rowCount ?? 0) * 2, Self.maximumRowCount, rowLimit(table))
     }
 
     private func fetchBackwards(_ table: UInt32, before key: UnsafeRawBufferPointer) throws(StoreError)
       -> EntryCache.Range
     {
-      let count = min(Self.firstRowCount, self.rowLimit(table))
+      let last = backwardsFetches[table]
+      let next = last.map { $0.low.order(to: key) == 0 ? $0.rowCount * 4 : Self.firstBackwardsRowCount }
+      let count = min(next ?? Self.firstBackwardsRowCount, Self.maximumRowCount, rowLimit(table))
       var values = [PostgresValue.int8(store), .int4(Int32(table)), .int8(Int64(count))]
       if !key.isEmpty { values.append(.bytea(key)) }
       let rows = try run(key.isEmpty ? Self.backwards : Self.backwardsFromKey, values)
       let found = Array(entries(rows).reversed())
       let low = found.count == count ? found.first.map { Array($0.key) } ?? [] : []
       let range = EntryCache.Range(low: low, high: key.isEmpty ? nil : Array(key), rows: found)
+      backwardsFetches[table] = (low, count)
       keep(range, table)
       return range
     }
@@ -218,55 +267,11 @@
     static let listed =
       "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k = ANY($3)"
 
-    /// Fetches keys that are read next, in one round trip. An error shows up at the read itself.
-    ///
-    /// - Parameter keys: one after the other, each of `stride` bytes.
-    func prefetch(_ table: UInt32, _ keys: UnsafeRawBufferPointer, stride: Int) {
-      var missing: [UnsafeRawBufferPointer] = []
-      for place in Swift.stride(from: 0, to: keys.count, by: stride) {
-        let key = UnsafeRawBufferPointer(rebasing: keys[place..<place + stride])
-        if cache.range(table, at: key) == nil { missing.append(key) }
-      }
-      if missing.count < 2 { return }
-      missing.sort { keyOrder($0, $1) < 0 }
-      if stride == 8, let first = missing.first, let last = missing.last {
-        let (low, high) = (
-          first.loadUnaligned(as: UInt64.self).bigEndian, last.loadUnaligned(as: UInt64.self).bigEndian
-        )
-        // Neighbours in one range: their index entries are read in order.
-        if high - low < UInt64(missing.count) * 4 { return prefetchRange(table, from: first, through: last) }
-      }
-      var list = PostgresArray.ofBytea
-      for key in missing { list.append(key) }
-      guard let rows = try? run(Self.listed, [.int8(store), .int4(Int32(table)), list.value]) else { return }
-      let found = entries(rows).sorted { keyOrder($0.key, $1.key) < 0 }
-      var ranges: [EntryCache.Range] = []
-      var next = 0
-      for (place, key) in missing.enumerated() where place == 0 || keyOrder(missing[place - 1], key) != 0 {
-        let isPresent = next < found.count && keyOrder(found[next].key, key) == 0
-        ranges.append(
-          EntryCache.Range(low: Array(key), high: successor(of: key), rows: isPresent ? [found[next]] : []))
-        if isPresent { next += 1 }
-      }
-      // Their rows are copied: one of them would keep the whole answer.
-      cache.makeRoom(for: rows.byteCount, limit: cacheLimit)
-      cache.insert(contentsOf: ranges, table)
-    }
-
-    private func prefetchRange(
-      _ table: UInt32, from low: UnsafeRawBufferPointer, through last: UnsafeRawBufferPointer
-    ) {
-      let end = successor(of: last)
-      let values = [PostgresValue.int8(store), .int4(Int32(table)), .bytea(low), .int8(.max), .bytea(end)]
-      guard let rows = try? run(Self.forwardsToEnd, values) else { return }
-      keep(EntryCache.Range(low: Array(low), high: end, rows: entries(rows)), table)
-    }
-
-    private func entries(_ rows: PostgresRows) -> [EntryRow] {
+    func entries(_ rows: PostgresRows) -> [EntryRow] {
       (0..<rows.count).map { EntryRow(key: rows.bytes($0, 0), value: rows.bytes($0, 1), owner: rows) }
     }
 
-    private func run(_ text: String, _ values: [PostgresValue]) throws(StoreError) -> PostgresRows {
+    func run(_ text: String, _ values: [PostgresValue]) throws(StoreError) -> PostgresRows {
       if let failure { throw failure }
       do throws(PostgresError) {
         return try connection.run(text, values)
@@ -300,7 +305,7 @@
       fetches[table] = (range.high ?? [], max(1, count), byteCount / max(1, range.rows.count))
     }
 
-    private func keep(_ range: EntryCache.Range, _ table: UInt32) {
+    func keep(_ range: EntryCache.Range, _ table: UInt32) {
       cache.makeRoom(for: range.byteCount, limit: cacheLimit)
       cache.insert(range, table)
     }

@@ -74,8 +74,8 @@
 
     func prefetchWindow(isAscending: Bool) -> Int { 2048 }
 
-    func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
-      entries.prefetch(table.handle, keys, stride: stride)
+    func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int, _ mode: StorageSeek?) {
+      entries.prefetch(table.handle, keys, stride: stride, mode)
     }
 
     func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {

@@ -52,6 +52,7 @@
         throw error
       }
       engine.turn.serverProcess = connection.serverProcess
+      entries.readAhead = ReadAhead(engine, base)
       self.engine = engine
       self.isDryRun = isDryRun
     }
@@ -166,8 +167,8 @@
 
     func prefetchWindow(isAscending: Bool) -> Int { 2048 }
 
-    func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
-      entries.prefetch(table.handle, keys, stride: stride)
+    func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int, _ mode: StorageSeek?) {
+      entries.prefetch(table.handle, keys, stride: stride, mode)
     }
 
     // MARK: Changes
@@ -249,6 +250,7 @@
       }
       copiedCounts[table.handle, default: 0] += run.count
       changed.add(table.handle, from: Array(first.key), through: Array(last.key))
+      entries.readAhead?.noteSent(table.handle, from: Array(first.key), through: Array(last.key))
       entries.cache.removeOverlapping(table.handle, from: Array(first.key), to: nil)
       lastKeys[table.handle] = previous
       endReads()
@@ -309,8 +311,13 @@
       let changes = EntryChanges(overlay, engine.store)
       for (table, sent) in overlay.tables {
         changed.add(table, sent)
-        entries.cache.removeAll(of: table)
+        if let first = sent.blocks.first?.first, let last = sent.blocks.last?.last {
+          entries.readAhead?.noteSent(table, from: Array(first.key), through: Array(last.key))
+        }
+        // The server answers with these changes from now on.
+        for block in sent.blocks { for change in block { entries.cache.apply(table, change.key, change.value) } }
       }
+      entries.cache.makeRoom(for: 0, limit: engine.cacheLimit)
       if !overlay.isEmpty { sentOverlays.append(overlay) }
       overlay = Overlay()
       return changes.statements
@@ -345,6 +352,7 @@
         statements.append(ClusterSchema.prune(engine.store, before: commit.number - Self.keptCommitCount))
       }
       isOpen = false
+      entries.readAhead?.end()
       do throws(StoreError) {
         try send(statements, commit)
       } catch {
@@ -396,6 +404,7 @@
     func abort() {
       guard isOpen else { return }
       isOpen = false
+      entries.readAhead?.end()
       connection.rollBack()
       engine.cluster.pool.give(back: connection)
       engine.turn.give()

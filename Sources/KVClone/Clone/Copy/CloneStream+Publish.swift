@@ -31,7 +31,9 @@ extension CloneStream {
     var touched: [ObjectID] = []
     var links = 0
     var rootCode: UInt16?
-    try outside.drain { (target, code, clones) throws(StoreError) in
+    let window = session.prefetchWindow(isAscending: true)
+    try outside.drain(window: window) { (target, code, clones, next) throws(StoreError) in
+      session.prefetch(next)
       // Targets ascend, and so do their records and their lists.
       if target.rootCode != rootCode, let table = session.schema.objectTable(rootCode: target.rootCode) {
         rootCode = target.rootCode

@@ -63,20 +63,33 @@ package final class DeferredLinks {
   /// Adds `member` to the list of `target` with this code.
   package func append(_ target: ObjectID, _ code: UInt16, _ member: ObjectID) { sink.append(target, code, member) }
 
+  /// A list that gains members.
+  package typealias List = (owner: ObjectID, code: UInt16)
+
   /// Calls `body` with each target, the code of its list, and the members that it gains, ascending; and removes them.
-  package func drain(_ body: (ObjectID, UInt16, Group) throws(StoreError) -> Void) throws(StoreError) {
+  /// Before every `window` lists, the last argument has them all, so that they can be announced.
+  package func drain(
+    window: Int, _ body: (ObjectID, UInt16, Group, [List]) throws(StoreError) -> Void
+  ) throws(StoreError) {
     sort()
     let links = state.pointee.links
     let count = state.pointee.count
     state.pointee.count = 0
-    var start = 0
-    while start < count {
-      let first = links[start]
+    func end(of start: Int) -> Int {
       var end = start + 1
-      while end < count, links[end].target == first.target, links[end].code == first.code { end += 1 }
-      try body(
-        ObjectID(rawValue: first.target), UInt16(truncatingIfNeeded: first.code),
-        Group(links: links, startIndex: start, endIndex: end))
+      while end < count, links[end].target == links[start].target, links[end].code == links[start].code { end += 1 }
+      return end
+    }
+    func list(_ link: Link) -> List { (ObjectID(rawValue: link.target), UInt16(truncatingIfNeeded: link.code)) }
+    var (start, announced) = (0, 0)
+    while start < count {
+      var next: [List] = []
+      while window > 1, start >= announced || !next.isEmpty, announced < count, next.count < window {
+        next.append(list(links[announced]))
+        announced = end(of: announced)
+      }
+      let (end, gaining) = (end(of: start), list(links[start]))
+      try body(gaining.owner, gaining.code, Group(links: links, startIndex: start, endIndex: end), next)
       start = end
     }
   }
