@@ -6,8 +6,11 @@ let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature(
 // A separate package, so that the compared libraries never become dependencies of the library's users.
 let package = Package(
   name: "Benchmarks",
+  traits: [.trait(name: "Postgres", description: "ClusterBenchmark. Needs libpq-dev.")],
   dependencies: [
-    .package(name: "KVClone", path: ".."),
+    .package(
+      name: "KVClone", path: "..",
+      traits: [.defaults, .init(name: "Postgres", condition: .when(traits: ["Postgres"]))]),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
@@ -18,6 +21,13 @@ let package = Package(
       dependencies: [
         "BenchmarkSupport", .product(name: "KVClone", package: "KVClone"),
         .product(name: "KVCloneOperations", package: "KVClone"),
+      ],
+      swiftSettings: settings),
+    .executableTarget(
+      name: "ClusterBenchmark",
+      dependencies: [
+        "BenchmarkSupport", .product(name: "KVClone", package: "KVClone"),
+        .product(name: "KVClonePostgres", package: "KVClone", condition: .when(traits: ["Postgres"])),
       ],
       swiftSettings: settings),
     .target(name: "CLMDBPeer", linkerSettings: [.linkedLibrary("lmdb")]),

@@ -1,19 +1,18 @@
-import BenchmarkSupport
 import Foundation
 import KVClone
 
 /// The cloned graph: a library of albums with 100 photos each; a photo has five attributes and two of 1,000 tags.
 ///
 /// A clone copies the library, its albums and their photos, and shares the tags.
-enum PhotoGraph {
-  static let photosPerAlbum = 100
-  static let tagCount = 1_000
+package enum PhotoGraph {
+  package static let photosPerAlbum = 100
+  package static let tagCount = 1_000
 
   /// Creates a store with a graph; a clone of it copies about `objects` objects.
   ///
   /// - Parameter imageBytes: the size of each photo's image; 0 for none.
   /// - Returns: the id of the library.
-  static func make(at path: String, objects: Int, imageBytes: Int = 0) throws -> ObjectID {
+  package static func make(at path: String, objects: Int, imageBytes: Int = 0) throws -> ObjectID {
     let store = try ObjectStore.create(at: path, model: PhotoModel.model)
     defer { store.close() }
     let albums = max(1, (objects - 1) / (photosPerAlbum + 1))
