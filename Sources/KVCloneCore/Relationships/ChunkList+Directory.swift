@@ -1,5 +1,5 @@
 import KVCloneLMDB
-import KVCloneRecords
+package import KVCloneRecords
 
 /// The directory of a long ordered list, which maps ordinal numbers to chunks: pages with the member counts of up to
 /// 128 consecutive chunks each. A page's key has the label of its first chunk.
@@ -149,7 +149,7 @@ extension StorageTransaction {
 extension ListAddress {
   /// Decodes and verifies a stored page of the directory.
   @_lifetime(copy value)
-  func page(_ value: RawSpan, at position: UInt64) throws(StoreError) -> DirectoryPageView {
+  package func page(_ value: RawSpan, at position: UInt64) throws(StoreError) -> DirectoryPageView {
     do throws(RecordError) {
       return try DirectoryPageView(value, seed: seed(key(.positionDirectory, position)), position: position)
     } catch {

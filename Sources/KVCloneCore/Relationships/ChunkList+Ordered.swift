@@ -76,7 +76,7 @@ extension StorageTransaction {
   }
 
   /// The label of the chunk with `member`, by the member index.
-  borrowing func memberLabel(_ list: ListAddress, _ member: ObjectID) throws(StoreError) -> UInt64? {
+  package borrowing func memberLabel(_ list: ListAddress, _ member: ObjectID) throws(StoreError) -> UInt64? {
     let key = list.key(.memberIndex, member.rawValue)
     guard let value = try get(list.links, key.bytes) else { return nil }
     do throws(RecordError) {

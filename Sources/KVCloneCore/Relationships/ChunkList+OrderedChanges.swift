@@ -192,11 +192,11 @@ extension StorageTransaction {
 
 extension ListHead {
   /// Whether a list of this length must have a member index; no shorter list may.
-  var memberIndexIsDue: Bool { count > IndexLimits.memberIndexAbove }
-  var memberIndexIsAllowed: Bool { count >= IndexLimits.noMemberIndexBelow }
+  package var memberIndexIsDue: Bool { count > IndexLimits.memberIndexAbove }
+  package var memberIndexIsAllowed: Bool { count >= IndexLimits.noMemberIndexBelow }
   /// Whether a list of this length must have a directory; no shorter list may.
-  var directoryIsDue: Bool { count > IndexLimits.directoryAbove }
-  var directoryIsAllowed: Bool { count >= IndexLimits.noDirectoryBelow }
+  package var directoryIsDue: Bool { count > IndexLimits.directoryAbove }
+  package var directoryIsAllowed: Bool { count >= IndexLimits.noDirectoryBelow }
 
   fileprivate func with(count: Int) -> ListHead {
     ListHead(count: count, isChunked: true, hasMemberIndex: hasMemberIndex, hasDirectory: hasDirectory)

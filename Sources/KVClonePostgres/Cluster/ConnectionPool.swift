@@ -182,11 +182,7 @@
     }
 
     /// The number of threads that have connections.
-    var holderCount: Int {
-      condition.lock()
-      defer { condition.unlock() }
-      return holders.count
-    }
+    var holderCount: Int { holders.count }
 
     /// Returns a connection. One that was lost is closed.
     func give(back connection: PostgresConnection, isUsable: Bool = true) {
@@ -247,6 +243,9 @@
   /// The threads that have connections of the pools of a cluster. Thread-safe.
   final class ConnectionHolders: Sendable {
     private let counts = Mutex<[pthread_t: Int]>([:])
+
+    /// The number of threads.
+    var count: Int { counts.withLock { $0.count } }
 
     func contains(_ thread: pthread_t) -> Bool { counts.withLock { $0[thread] != nil } }
 

@@ -74,7 +74,7 @@
       case "57014": "; repeat the call, and raise statement_timeout for the user if it caused this"
       case "25P03": "; repeat the call, with shorter transactions or a higher PostgresOptions.writerIdleLimit"
       case "57P01", "57P02", "57P03": "; repeat the call when the database server runs again"
-      case "40001", "40P01": "; repeat the call"
+      case "40P01": "; repeat the call"
       case "58P01", "58030": "; check the disk of the database server"
       case "XX001", "XX002": "; check the database by pg_amcheck, and restore a backup of the server"
       case ConnectFailure.certificate:

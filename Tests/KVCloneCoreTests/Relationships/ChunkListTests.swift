@@ -1,5 +1,6 @@
 import KVClone
 import KVCloneModel
+import KVCloneOperations
 import KVCloneRecords
 import KVCloneTestSupport
 import Testing

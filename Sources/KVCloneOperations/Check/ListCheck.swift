@@ -1,3 +1,4 @@
+package import KVCloneCore
 import KVCloneModel
 package import KVCloneRecords
 
