@@ -21,7 +21,8 @@ enum ClusterBenchmark {
       cluster.close()
       switch words[0] {
       case "clone":
-        try CloneRow.run(server, words[1], objects: objects ?? (isQuick ? 100_000 : 1_000_000), rounds: isQuick ? 2 : 3)
+        let objects = objects ?? (isQuick ? 100_000 : 1_000_000)
+        show(try CloneRow.run(server, words[1], objects: objects, rounds: isQuick ? 2 : 3))
       case "latency":
         show(try LatencyRow.run(server, words[1], objects: objects ?? 100_000, rounds: isQuick ? 1 : 3))
       case "throughput": show(try ThroughputRow.run(server, words[1], seconds: isQuick ? 3 : 10))

@@ -6,10 +6,9 @@ import KVClonePostgres
 /// Operations through a proxy that adds 0.5 ms to each round trip.
 enum LatencyRow {
   static func run(_ server: Server, _ directory: String, objects: Int, rounds: Int) throws -> [Target] {
-    let folder = directory + "/cluster-\(UUID().uuidString)"
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: folder) }
-    let path = folder + "/source"
+    let folder = try Folder(in: directory)
+    defer { folder.remove() }
+    let path = folder.path + "/source"
     let root = try PhotoGraph.make(at: path, objects: objects)
     let socket = try server.run("SHOW unix_socket_directories") + "/.s.PGSQL." + server.run("SHOW port")
     let proxy = try LatencyProxy(to: socket, delay: .microseconds(500))

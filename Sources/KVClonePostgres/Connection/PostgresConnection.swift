@@ -61,7 +61,16 @@
       "SET enable_hashjoin = off", "SET enable_mergejoin = off",
       "SET plan_cache_mode = force_generic_plan", "SET client_min_messages = warning",
       "SET default_transaction_isolation = 'read committed'",
+      lostClients,
     ]
+
+    /// The idle limit of a writer does not apply while only a part of its statements has arrived. Then the server has to
+    /// notice by TCP that the client's machine is gone. Values of the server's configuration have precedence.
+    private static let lostClients = """
+      SELECT set_config(name, value, false) FROM (VALUES ('tcp_keepalives_idle', '10'), ('tcp_keepalives_interval', '5'), \
+      ('tcp_keepalives_count', '3'), ('tcp_user_timeout', '30000')) AS v (name, value) \
+      WHERE (SELECT reset_val FROM pg_catalog.pg_settings s WHERE s.name = v.name) = '0'
+      """
 
     /// Parameters without which a network that drops packets blocks a call for minutes or forever.
     static let timeouts = [
