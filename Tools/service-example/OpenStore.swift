@@ -10,10 +10,10 @@
     #if Postgres
       if PostgresStoreURL.isURL(place) {
         let url = try PostgresStoreURL(place)
-        // If a process stops or loses its network during a write, the others wait for this time,
+        // The longest wait of others for a process that stops or loses its network during a write.
         var cluster = PostgresOptions()
         cluster.writerIdleLimit = .seconds(5)
-        // and longer, so that they only wait.
+        // Longer than that, so that their writes do not fail.
         var options = StoreOptions()
         options.busyTimeout = .seconds(20)
         return try PostgresCluster(url.database, options: cluster).openStore(url.name, model: model, options: options)
