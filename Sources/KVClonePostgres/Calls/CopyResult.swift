@@ -1,5 +1,5 @@
 #if Postgres
-  /// The result of a copy between a directory and a cluster.
+  /// The result of a copy between a directory and a cluster, or between clusters.
   public struct CopyResult: Sendable, Hashable {
     /// The number of tables.
     public let tableCount: Int

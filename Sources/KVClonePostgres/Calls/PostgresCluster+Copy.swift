@@ -19,8 +19,8 @@
     ///   - progress: receives the number of entries on this thread. The phases are `copy` and `verify`.
     ///   - cancellation: cancels the copy from another thread.
     /// - Throws: `StoreError`: `storeNotFound` (the directory, or the schema of the cluster); `storeExists`;
-    ///   `invalidDestination` (the name); `unsupportedByEngine` (a value above 256 MiB); `corrupted` (the copy differs);
-    ///   `busy`; `cancelled`; `io`.
+    ///   `storeMoved` (a store with the name was moved away from the cluster); `invalidDestination` (the name);
+    ///   `unsupportedByEngine` (a value above 256 MiB); `corrupted` (the copy differs); `busy`; `cancelled`; `io`.
     @available(*, noasync, message: "call it on a separate thread")
     @discardableResult
     public func copyStore(
@@ -39,8 +39,8 @@
     ///   - path: the directory to create. Its parent must exist, and nothing may exist at the path.
     ///   - progress: receives the number of entries on this thread. The phases are `copy`, `sync` and `verify`.
     ///   - cancellation: cancels the copy from another thread.
-    /// - Throws: `StoreError`: `storeNotFound`; `storeExists`; `invalidDestination`; `diskFull`; `corrupted` (the copy
-    ///   differs); `busy`; `cancelled`; `io`.
+    /// - Throws: `StoreError`: `storeNotFound`; `storeMoved`; `storeExists`; `invalidDestination`; `diskFull`;
+    ///   `corrupted` (the copy differs); `busy`; `cancelled`; `io`.
     @available(*, noasync, message: "call it on a separate thread")
     @discardableResult
     public func copyStore(
@@ -62,8 +62,8 @@
     ///   - newName: the name of the copy, at most 255 bytes.
     ///   - progress: receives the number of entries on this thread. The phases are `copy` and `verify`.
     ///   - cancellation: cancels the copy from another thread.
-    /// - Throws: `StoreError`: `storeNotFound` (the store, or the schema of the other cluster); `storeExists`;
-    ///   `invalidDestination` (the name); `corrupted` (the copy differs); `busy`; `cancelled`; `io`.
+    /// - Throws: `StoreError`: `storeNotFound` (the store, or the schema of the other cluster); `storeMoved`;
+    ///   `storeExists`; `invalidDestination` (the name); `corrupted` (the copy differs); `busy`; `cancelled`; `io`.
     @available(*, noasync, message: "call it on a separate thread")
     @discardableResult
     public func copyStore(

@@ -5,8 +5,15 @@
   extension PostgresCluster {
     /// Plans the migration of a store in a cluster by running it in a transaction that is rolled back.
     ///
-    /// - Throws: `StoreError`: `storeNotFound`, `busy`, `cancelled`, `io`. The plan contains the reasons for which the
-    ///   migration would fail.
+    /// - Parameters:
+    ///   - name: the name of the store in the cluster.
+    ///   - model: the model to migrate to.
+    ///   - migration: the mapping models and stages.
+    ///   - options: the options to open the store with.
+    ///   - progress: receives the progress on this thread.
+    ///   - cancellation: cancels the call from another thread.
+    /// - Returns: the plan, with the reasons for which the migration would fail.
+    /// - Throws: `StoreError`: `storeNotFound`, `storeMoved`, `busy`, `cancelled`, `io`.
     @available(*, noasync, message: "call it on a separate thread")
     public func planMigration(
       _ name: String, to model: ManagedObjectModel,
@@ -23,8 +30,15 @@
     ///
     /// The store must not be open in this process. Other processes that have it open must open it again.
     ///
-    /// - Throws: `StoreError`: `storeNotFound`, `mappingRequired`, `busy`, `cancelled`, `io`, and the errors of the
-    ///   objects. Nothing is changed if it throws.
+    /// - Parameters:
+    ///   - name: the name of the store in the cluster.
+    ///   - model: the model to migrate to.
+    ///   - migration: the mapping models and stages.
+    ///   - options: the options to open the store with.
+    ///   - progress: receives the progress on this thread.
+    ///   - cancellation: cancels the call from another thread.
+    /// - Throws: `StoreError`: `storeNotFound`, `storeMoved`, `mappingRequired`, `busy`, `cancelled`, `io`, and the
+    ///   errors of the objects, after which nothing has changed; `commitOutcomeUnknown`.
     @available(*, noasync, message: "call it on a separate thread")
     @discardableResult
     public func migrate(

@@ -6,7 +6,7 @@
     ///
     /// After a write of this thread, it is the commit of that write or a later one. It needs no round trip.
     ///
-    /// - Throws: `unsupportedByEngine` if the store is not in a cluster.
+    /// - Throws: `unsupportedByEngine` if the store is not in a cluster; `closed`.
     public static func lastCommit(of store: ObjectStore) throws(StoreError) -> CommitPosition {
       guard let commit = try engine(of: store).seen.commit else {
         throw StoreError(.closed, "the store \(store.path) has not been read; open it again")
@@ -16,14 +16,14 @@
 
     /// Runs `body` in a read transaction that sees a commit, on the calling thread.
     ///
-    /// Later reads of this store object see the commit, too, also by pinned snapshots and live results. The server has
-    /// the last 4,096 commits of a store at least; an older one is taken as present.
+    /// Later reads of this store object see the commit, too, also by pinned snapshots and live results. The server
+    /// lists at least the last 4,096 commits of a store; an older one counts as present.
     ///
     /// - Parameters:
     ///   - store: the store, which another process may have opened to make the commit.
     ///   - commit: the commit, from ``lastCommit(of:)``.
-    ///   - timeout: the maximum wait for the replay of the commit, if the address of the cluster leads to a standby.
-    ///     The primary has all commits, and is used if a standby needs more than 50 milliseconds.
+    ///   - timeout: the maximum wait for the replay of the commit, if the address of the cluster leads to standbys
+    ///     only. Otherwise, the read uses the primary if a standby needs more than 50 milliseconds.
     ///   - body: the reads.
     /// - Returns: the result of `body`.
     /// - Throws: `commitLost` if a failover has lost the commit, or if it is one of another store; `busy` after the

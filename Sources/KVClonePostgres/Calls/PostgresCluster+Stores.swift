@@ -11,11 +11,12 @@
     ///   - model: the model of the store.
     ///   - options: the options to open the store with. See ``StoreOptions`` for those about the data file.
     /// - Returns: the open store. Its `path` is the name.
-    /// - Throws: `storeExists`; `invalidModel` with the rules that the model breaks; `invalidDestination` if the name
-    ///   is invalid; `storeNotFound` if the database or the schema does not exist; `busy` if no connection is
-    ///   available; `readOnly` on a standby; `invalidStore` if ``PostgresOptions/durability`` is not satisfied;
-    ///   `unsupportedByEngine` for an option that needs a data file; `diskFull`; `closed`; `io`, after which the store
-    ///   may exist if no server answered within ``PostgresOptions/resolveTimeout``.
+    /// - Throws: `storeExists`; `storeMoved` if a store with the name was moved away from the cluster; `invalidModel`
+    ///   with the rules that the model breaks; `invalidDestination` if the name is invalid; `storeNotFound` if the
+    ///   database or the schema does not exist; `busy` if no connection is available; `readOnly` on a standby;
+    ///   `invalidStore` if ``PostgresOptions/durability`` is not satisfied; `unsupportedByEngine` for an option that
+    ///   needs a data file; `diskFull`; `closed`; `io`, after which the store may exist if no server answered within
+    ///   ``PostgresOptions/resolveTimeout``.
     public func createStore(
       _ name: String, model: ManagedObjectModel, options: StoreOptions = StoreOptions()
     ) throws(StoreError) -> ObjectStore {
@@ -35,10 +36,10 @@
     ///   - model: the expected model, as for `open(at:model:options:)`; nil for the model that the store contains.
     ///   - options: the options to open the store with. See ``StoreOptions`` for those about the data file.
     /// - Returns: the open store. Its `path` is the name.
-    /// - Throws: `storeNotFound`, also if the database or the schema does not exist; `incompatibleModel`;
+    /// - Throws: `storeNotFound`, also if the database or the schema does not exist; `storeMoved`; `incompatibleModel`;
     ///   `newerFormat`, `olderFormat`; `invalidStore`, also if ``PostgresOptions/durability`` is not satisfied;
-    ///   `corrupted`; `busy` if no connection is available, or if a writer blocks a model change or migration; and
-    ///   the errors of creating a store.
+    ///   `corrupted`; `busy` if no connection is available, if a writer blocks a model change or migration, or if the
+    ///   store arrives by a move that has not ended; and the errors of creating a store.
     public func openStore(
       _ name: String, model: ManagedObjectModel? = nil, options: StoreOptions = StoreOptions()
     ) throws(StoreError) -> ObjectStore {

@@ -45,8 +45,8 @@
       public let connectionLimit: Int
       /// The standbys that stream from the server, by name. Their details need the privileges of `pg_monitor`.
       public let standbys: [Standby]
-      /// On a standby, the age of the last replayed commit in seconds, 0 if everything received is replayed; nil on a
-      /// primary, and if it is not known.
+      /// On a standby, the age of the last replayed commit in seconds; 0 if everything received is replayed, also if
+      /// the standby receives nothing at present; nil on a primary, and if it is not known.
       public let replayDelaySeconds: Double?
     }
 
@@ -54,7 +54,8 @@
     ///
     /// Needs no schema. With several hosts in the address, describes the one that libpq connects to.
     ///
-    /// - Throws: `StoreError`: `busy` if no connection is free; `io`.
+    /// - Throws: `busy` if no connection is available; `storeNotFound` if the database does not exist; `invalidStore`
+    ///   if ``PostgresOptions/durability`` is not satisfied; `forked`; `closed`; `io`.
     public func status() throws(StoreError) -> Status {
       do {
         let found = try pool.run(

@@ -20,7 +20,7 @@
     public enum ReadPreference: Sendable, Hashable {
       /// The server that the address leads to, as for writes.
       case primary
-      /// A standby of the address that is at most so far behind, or else the primary.
+      /// A standby of the address with at most this lag, or else the primary.
       ///
       /// A read transaction does not see commits that the standby has not replayed. An open store still reads its own
       /// commits, and never goes back: if the standby has not replayed a commit that the store has made or read before,
@@ -40,9 +40,9 @@
     /// The maximum number of connections of the cluster object, for each kind of server if ``reads`` names standbys.
     /// Values below 2 count as 2. The default is 8.
     ///
-    /// Each open transaction and each pinned snapshot occupies one. One connection is reserved: only a transaction within
-    /// a transaction of the same thread uses it, and other calls, such as those of staged uploads and of listeners for
-    /// commits, use it briefly.
+    /// Each open transaction and each pinned snapshot occupies one, and a write transaction that reads long ranges a
+    /// second one if it is free. One connection is reserved: only a transaction within a transaction of the same thread
+    /// uses it, and other calls, such as those of staged uploads and of listeners for commits, use it briefly.
     public var connections = 8
     /// The maximum size of the keys and values that each open store caches, in bytes. The default is 32 MiB.
     ///
@@ -53,7 +53,8 @@
     /// default is 60 seconds.
     ///
     /// The limit prevents a stopped process from blocking other writers. It also ends the transaction of a closure that
-    /// computes for longer. Its next call that needs the server throws `io`, and nothing has changed.
+    /// computes for longer. Its next call that needs the server throws `io`, and nothing has changed. If the network of
+    /// the process fails while it sends statements, the TCP parameters of the server decide instead.
     public var writerIdleLimit: Duration = .seconds(60)
     /// The time for which the outcome of an unconfirmed commit is looked up, before the commit throws
     /// `commitOutcomeUnknown`. The default is 30 seconds.
@@ -62,18 +63,20 @@
     /// seconds per host if it is not set.
     public var resolveTimeout: Duration = .seconds(30)
     /// The maximum wait for a free connection of the cluster object, before a call throws `busy`. The default is 30
-    /// seconds. It does not limit the time to connect to a server; see `connect_timeout` of libpq. The begin of a write
+    /// seconds.
+    ///
+    /// It does not limit the time to connect to a server; see `connect_timeout` of libpq. The begin of a write
     /// transaction waits for its own timeout instead, for a connection and for the write lock together.
     public var connectionTimeout: Duration = .seconds(30)
     /// The time without a byte from the server during a statement, or without one that it takes, after which the
     /// connection is lost, at least 1 millisecond; nil, the default, for no limit.
     ///
-    /// By default, only a lost network ends a wait, by the TCP parameters of the connection. A server that stops working
-    /// but keeps its connections, for instance because its disk hangs, blocks calls until it continues, and so does a
-    /// commit without an available synchronous standby. With a limit, these calls throw `io`, and the outcome of a
-    /// commit is looked up. Choose more than the longest statement and the longest wait for a standby: tens of seconds.
-    /// The limit does not apply to the wait of a write transaction for the write lock, to connecting, and to creating
-    /// and deleting stores.
+    /// By default, only a lost network ends a wait, by the TCP parameters of the connection. A server that stops
+    /// working but keeps its connections, for instance because its disk hangs, blocks calls until it continues. A
+    /// commit without an available synchronous standby waits, too. With a limit, these calls throw `io`, and the
+    /// outcome of a commit is looked up. Choose more than the longest statement and the longest wait for a standby:
+    /// tens of seconds. The limit does not apply to the wait of a write transaction for the write lock, to connecting,
+    /// and to creating and deleting stores.
     public var responseTimeout: Duration?
     /// The interval at which a store with listeners for commits looks for those of other processes, at least 1
     /// millisecond. The default is 100 milliseconds.

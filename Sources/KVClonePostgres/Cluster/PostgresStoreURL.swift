@@ -12,7 +12,7 @@
     /// The name of the store in the cluster.
     public let name: String
 
-    /// Whether a text begins like the URL of a database, and is no path of a directory.
+    /// Whether a text begins like the URL of a database, and is not the path of a directory.
     public static func isURL(_ text: String) -> Bool { ClusterURL.isURL(text) }
 
     /// Parses a URL. Characters within the name other than letters, digits, `-`, `.`, `_` and `~` are percent-encoded.

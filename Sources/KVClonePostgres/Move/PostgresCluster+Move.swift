@@ -27,6 +27,7 @@
     ///   - cancellation: cancels the move from another thread, until the switch.
     ///   - didSwitch: called when the new place accepts writes, before the entries at the old one are deleted. Change
     ///     the routing here.
+    /// - Returns: the numbers of entries and commits, and the duration for which writes waited.
     /// - Throws: `StoreError`: `storeNotFound` (the store, or the schema of the other cluster); `storeMoved` (it was
     ///   moved elsewhere); `storeExists`; `corrupted` (the copy differs); `busy`, also if it changes faster than it can
     ///   be copied; `cancelled`; `io`; `commitOutcomeUnknown` if the server of the store did not answer at the switch:

@@ -6,7 +6,7 @@
 
   /// Opens the stores of many tenants in one or several clusters, and keeps those open that were used last.
   ///
-  /// A closure names the cluster of each tenant; its store has the name of the tenant. Stores can be moved between
+  /// A closure returns the cluster of each tenant; its store has the name of the tenant. Stores can be moved between
   /// clusters while they are in use (``PostgresCluster/moveStore(_:to:progress:cancellation:didSwitch:)``):
   ///
   /// ```swift
@@ -17,14 +17,14 @@
   ///
   /// The stores of one cluster object share its connections. A router is safe to use from any thread.
   public final class ClusterRouter: Sendable {
-    /// Returns the cluster of a tenant's store. It is called when the store is opened, and can answer differently after
-    /// a move.
+    /// Returns the cluster of a tenant's store. It is called when the store is opened, and can return another cluster
+    /// after a move.
     public typealias Route = @Sendable (_ tenant: String) throws -> PostgresCluster
 
     /// The maximum number of stores that the router keeps open.
     public let limit: Int
-    /// The maximum wait for the end of a move: until the closure names the new place, and the store can be opened
-    /// there.
+    /// The maximum wait for the end of a move: until the closure returns the new place, and the store can be opened
+    /// there. The default is 10 seconds.
     public let moveTimeout: Duration
     private let model: ManagedObjectModel?
     private let options: StoreOptions
@@ -61,11 +61,11 @@
     /// The store stays usable for as long as the caller keeps it. After a move, its transactions throw `storeMoved`;
     /// call ``reopen(_:for:)`` then. The methods `read` and `write` of the router do so.
     ///
-    /// If the store is not at the place that the closure names, because a move has not ended, asks the closure again
-    /// for up to ``moveTimeout``.
+    /// While opening throws `storeMoved` or `busy`, because a move has not ended, calls the closure again for up to
+    /// ``moveTimeout``.
     ///
-    /// - Throws: the error of the closure; `storeMoved` if the closure names a cluster from which the store was moved;
-    ///   and the errors of ``PostgresCluster/openStore(_:model:options:)``.
+    /// - Throws: the error of the closure; `storeMoved` if the closure returns a cluster from which the store was
+    ///   moved; and the errors of ``PostgresCluster/openStore(_:model:options:)``.
     public func store(for tenant: String) throws -> ObjectStore {
       let end = ContinuousClock.now + moveTimeout
       while true {
@@ -78,8 +78,8 @@
       }
     }
 
-    /// Returns the store of a tenant after a transaction has thrown `storeMoved`: asks the closure for the new place,
-    /// and opens it there.
+    /// Returns the store of a tenant after a transaction has thrown `storeMoved`: calls the closure for the new place,
+    /// and opens the store there.
     ///
     /// - Parameters:
     ///   - store: the store that was moved.
