@@ -203,8 +203,9 @@ let package = Package(
   ]
 )
 
-// The test command has the libraries optimized, with their assertions: the tests spend their time in them, and take half of
-// it so. The optimizer is given by a flag because SwiftPM's own configurations know no other way to keep assertions.
+// The test command has the libraries optimized, with their assertions: the tests spend their time in them, and take
+// half of it so. The optimizer is given by a flag because SwiftPM's own configurations know no other way to keep
+// assertions.
 if Context.environment["KVCLONE_OPTIMIZED"] == "1" {
   let libraries: Set = [
     "KVCloneLMDB", "KVCloneModel", "KVCloneRecords", "KVCloneCoreData", "KVCloneTracing", "KVCloneCore", "KVCloneQuery",
@@ -215,7 +216,8 @@ if Context.environment["KVCLONE_OPTIMIZED"] == "1" {
   }
 }
 
-// The fuzz targets have no main: libFuzzer brings it. So they are a program for `Tools/test --fuzz` only, and tests otherwise.
+// The fuzz targets have no main: libFuzzer brings it. So they are a program for `Tools/test --fuzz` only, and tests
+// otherwise.
 let fuzzed: [Target.Dependency] = [
   "KVCloneOperations", "KVClone", "KVCloneTestSupport", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
 ]

@@ -27,7 +27,8 @@
       case loseCommit
       /// Loses the connection after the server has committed, and before the client receives its answer.
       case loseAnswer
-      /// Makes the server roll back instead of committing, and answer COMMIT with ROLLBACK, as in an aborted transaction.
+      /// Makes the server roll back instead of committing, and answer COMMIT with ROLLBACK, as in an aborted
+      /// transaction.
       case rollBack
       /// Keeps connections open, and forwards nothing.
       case silent

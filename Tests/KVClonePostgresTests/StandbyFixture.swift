@@ -43,7 +43,7 @@
       return cluster
     }
 
-    /// An engine whose reads use standbys, with the tables of ``makeStore()``.
+    /// An engine with reads from standbys, with the tables of ``makeStore()``.
     func engine(_ cluster: PostgresCluster) throws -> PostgresEngine {
       let engine = try PostgresEngine(cluster, name: "entries")
       _ = try engine.openTables([.links, .blobs], create: false)

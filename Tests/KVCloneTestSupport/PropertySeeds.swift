@@ -11,8 +11,8 @@ package enum PropertySeeds {
 
   package static let operationCount = count(3000)
 
-  /// Returns the number of operations that `KVCLONE_OPERATIONS` gives, or else `standard`; a fifth of it for stores in a
-  /// cluster, which take several times as long.
+  /// Returns the number of operations that `KVCLONE_OPERATIONS` gives, or else `standard`; a fifth of it for stores in
+  /// a cluster, which take several times as long.
   package static func count(_ standard: Int) -> Int {
     Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? (isShort ? standard / 5 : standard)
   }

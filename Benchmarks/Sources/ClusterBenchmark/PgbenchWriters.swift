@@ -13,7 +13,7 @@ enum PgbenchWriters {
   /// Transactions per second of 8 clients, each with a store of its own that no other process uses.
   ///
   /// - Parameters:
-  ///   - model: a store whose last commit inserted one object: the same entries are written.
+  ///   - model: a store; its last commit inserted one object: the same entries are written.
   ///   - stores: the ids of the stores that pgbench writes to.
   static func run(_ server: Server, as model: Int, _ stores: [Int], _ seconds: Double, _ folder: String) throws
     -> Double

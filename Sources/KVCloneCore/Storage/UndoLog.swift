@@ -3,9 +3,9 @@ import KVCloneRecords
 
 /// A write transaction with changes that can be undone: before a key is changed, its value is copied into a log.
 ///
-/// It is in front of the engine only while a savepoint is open. Undoing applies the log backwards, so it takes as long as the changes
-/// took, regardless of the transaction's earlier changes. Nested transactions of LMDB would do the same in fewer reads,
-/// but they merge all dirty pages of the outer transaction at their end, and cannot spill.
+/// It is in front of the engine only while a savepoint is open. Undoing applies the log backwards, so it takes as long
+/// as the changes took, regardless of the transaction's earlier changes. Nested transactions of LMDB would do the same
+/// in fewer reads, but they merge all dirty pages of the outer transaction at their end, and cannot spill.
 final class UndoLog: StorageBackend {
   let inner: any StorageBackend
   /// The entries: key, earlier value, and ``Trailer``, by which they are read backwards.

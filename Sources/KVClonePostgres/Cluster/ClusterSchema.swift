@@ -58,8 +58,8 @@
     /// The tables with rows of each store, in the order in which a store is deleted.
     static let tablesOfStores = ["stager", "tally", "commit", "entry"]
 
-    /// The store, its tables, and the version of the schema. Materialized: otherwise a plan that was made for few stores
-    /// can read all of them in the order of their ids.
+    /// The store, its tables, and the version of the schema. Materialized: otherwise a plan that was made for few
+    /// stores can read all of them in the order of their ids.
     static let findStore = """
       WITH s AS MATERIALIZED (SELECT id, state FROM kvclone.store WHERE name = $1) \
       SELECT s.id, t.tbl, v.version, v.minimum, s.state FROM s \

@@ -196,8 +196,8 @@
 
     /// Runs statements on a connection of the pool, in one round trip.
     ///
-    /// - Parameter isRepeatable: whether they run again on a new connection if an idle one was lost, because they change
-    ///   nothing, or the same if they run twice.
+    /// - Parameter isRepeatable: whether they run again on a new connection if an idle one was lost, because they
+    ///   change nothing, or the same if they run twice.
     func run(_ statements: [PostgresStatement], isRepeatable: Bool = false) throws -> [PostgresRows] {
       if isRepeatable {
         let (connection, results) = try take(until: deadline, isShort: true) { statements }

@@ -64,8 +64,8 @@
       lostClients,
     ]
 
-    /// The idle limit of a writer does not apply while only a part of its statements has arrived. Then the server has to
-    /// notice by TCP that the client's machine is gone. Values of the server's configuration have precedence.
+    /// The idle limit of a writer does not apply while only a part of its statements has arrived. Then the server has
+    /// to notice by TCP that the client's machine is gone. Values of the server's configuration have precedence.
     private static let lostClients = """
       SELECT set_config(name, value, false) FROM (VALUES ('tcp_keepalives_idle', '10'), ('tcp_keepalives_interval', '5'), \
       ('tcp_keepalives_count', '3'), ('tcp_user_timeout', '30000')) AS v (name, value) \

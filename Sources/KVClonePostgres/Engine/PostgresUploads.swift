@@ -91,8 +91,8 @@
         let rows = try cluster.pool.run(
           [PostgresStatement(Self.renew, [.int8(store), .bytea(owner)])], isRepeatable: true)
         let renewed = Set((0..<rows[0].count).compactMap { rows[0].integer($0, 0) })
-        // A row that is missing was deleted by a process that found it out of date, with the upload's chunks. The upload
-        // finds out with its next chunk, and its byte is not renewed, because another upload can hold it now.
+        // A row that is missing was deleted by a process that found it out of date, with the upload's chunks. The
+        // upload finds out with its next chunk, and its byte is not renewed, because another upload can hold it now.
         state.withLock { state in
           for (byte, hold) in held where !renewed.contains(Int64(byte)) && state.held[byte] == hold {
             state.held[byte] = nil

@@ -21,7 +21,8 @@
     private let base: SharedCache.Commit
     private let isDryRun: Bool
     private var overlay = Overlay()
-    /// Overlays that were sent to the server. Reads may have returned their bytes, which are valid until the next change.
+    /// Overlays that were sent to the server. Reads may have returned their bytes, which are valid until the next
+    /// change.
     private var sentOverlays: [Overlay] = []
     private var changed = ChangedKeys()
     /// The numbers of entries that were copied and are not counted on the server yet.

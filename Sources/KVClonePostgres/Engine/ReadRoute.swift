@@ -26,7 +26,7 @@
 
     private let engine: PostgresEngine
     private let requirement: Requirement?
-    /// What the transaction must see, unless a failover has lost it.
+    /// The commit that the transaction must see, unless a failover has lost it.
     private let floor: SharedCache.Commit?
 
     init(_ engine: PostgresEngine) {

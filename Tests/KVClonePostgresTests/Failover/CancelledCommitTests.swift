@@ -62,7 +62,7 @@
         }
       }
 
-      /// Lets the standby continue, and waits until no commit waits for it.
+      /// Continues the standby, and waits until no commit waits for it.
       func endFreeze() throws {
         try servers.signalReceiver(SIGCONT)
         try FailoverWriters.wait("commits wait for the standby") { try servers.waitingCommits() == 0 }

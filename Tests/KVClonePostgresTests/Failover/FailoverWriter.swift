@@ -48,7 +48,7 @@
 
     var acknowledgedCount: Int { state.withLock { $0.acknowledged.count } }
 
-    /// Forgets transactions that a failover has lost: they must not come back.
+    /// Removes transactions that a failover has lost: they must not come back.
     func forget(_ lost: Set<Int>) { state.withLock { $0.acknowledged.subtract(lost) } }
 
     func start() {

@@ -1,14 +1,15 @@
 import Foundation
 package import Testing
 
-/// The reasons for which tests do not run on a cluster when `KVCLONE_TEST_ENGINE=postgres` selects it for ``TestStore``.
+/// The reasons for which tests do not run on a cluster when `KVCLONE_TEST_ENGINE=postgres` selects it for
+/// ``TestStore``.
 ///
-/// Each excluded suite or test has the trait `.needsDataFile(reason)`: a search for a reason lists its tests. Suites that
-/// never open a store by ``TestStore`` need no trait, and are the same with either engine: those of KVCloneLMDB,
+/// Each excluded suite or test has the trait `.needsDataFile(reason)`: a search for a reason lists its tests. Suites
+/// that never open a store by ``TestStore`` need no trait, and are the same with either engine: those of KVCloneLMDB,
 /// KVCloneModel, KVCloneRecords, KVCloneCoreData and the tool, which test data files, codecs, parsers and commands; the
-/// imports of Core Data's stores, whose destination is a directory; and the fault tests, which inject faults into
-/// engines of their own. The conformance, property and fault tests of the storage interface run on each engine
-/// (``StorageKind``) without the variable.
+/// imports of Core Data's stores into a directory; and the fault tests, which inject faults into engines of their own.
+/// The conformance, property and fault tests of the storage interface run on each engine (``StorageKind``) without the
+/// variable.
 package enum DataFileReason: String, CaseIterable, Sendable {
   /// Reads, damages or replaces bytes or pages of `data.mdb`, or opens it by LMDB.
   case bytes = "reads or changes the bytes of the data file"

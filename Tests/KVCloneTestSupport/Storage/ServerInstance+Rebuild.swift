@@ -2,8 +2,8 @@
   import Foundation
 
   extension ServerInstance {
-    /// Replaces the data of the killed server by a copy of another server, and starts it as a standby of that server, at
-    /// the same address.
+    /// Replaces the data of the killed server by a copy of another server, and starts it as a standby of that server,
+    /// at the same address.
     ///
     /// - Parameter name: its `application_name`, by which `synchronous_standby_names` of the primary lists it.
     package func rebuild(asStandbyOf primary: ServerInstance, name: String) throws {

@@ -1,5 +1,6 @@
 #if Postgres
   package import Foundation
+  import Glibc
 
   /// A PostgreSQL server of one test: in a temporary directory, with a Unix socket, and without syncs.
   ///
@@ -9,7 +10,8 @@
     package static let programs: String? = {
       let manager = FileManager.default
       let versions = (try? manager.contentsOfDirectory(atPath: "/usr/lib/postgresql")) ?? []
-      let places = versions.sorted().reversed().map { "/usr/lib/postgresql/\($0)/bin" } + ["/usr/local/bin", "/usr/bin"]
+      let places =
+        versions.sorted().reversed().map { "/usr/lib/postgresql/\($0)/bin" } + ["/usr/local/bin", "/usr/bin"]
       return places.first { manager.isExecutableFile(atPath: $0 + "/initdb") }
     }()
 
@@ -113,7 +115,7 @@
       while all.contains(where: { Foundation.kill($0, 0) == 0 && !Self.isZombie($0) }) { usleep(2_000) }
     }
 
-    /// Nobody may be there to collect the first process.
+    /// The first process is a child of init, which collects it at any time.
     private static func isZombie(_ process: pid_t) -> Bool {
       guard let text = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else { return true }
       return text.split(separator: ")").last?.split(separator: " ").first == "Z"
@@ -149,33 +151,48 @@
       return programs + "/" + name
     }
 
+    /// Closes all descriptors of this process but the first three, which a server would keep open.
+    private static let closing =
+      "for f in /proc/$$/fd/*; do n=${f##*/}; [ $n -lt 3 ] || eval \"exec $n>&-\"; done; cd /tmp; exec \"$@\""
+
     /// Runs a program, and returns its output.
     ///
     /// - Parameter asServer: whether it runs as the user of servers, if this process runs as root: servers refuse root.
     @discardableResult
     package static func run(_ command: [String], asServer: Bool = true) throws -> String {
-      let process = Process()
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
       let asUser =
         asServer && getuid() == 0
         ? ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups", "env", "HOME=/tmp"] : []
-      process.arguments = asUser + command
-      process.currentDirectoryURL = URL(fileURLWithPath: "/tmp")
       // A file, not a pipe: a server that is started keeps it open.
-      let name = "/tmp/kvclone-output-\(UInt32.random(in: 0..<(.max)))"
-      _ = FileManager.default.createFile(atPath: name, contents: nil)
-      defer { try? FileManager.default.removeItem(atPath: name) }
-      let output = try FileHandle(forWritingTo: URL(fileURLWithPath: name))
-      process.standardOutput = output
-      process.standardError = output
-      process.standardInput = FileHandle.nullDevice
-      try process.run()
-      process.waitUntilExit()
-      let text = (try? String(contentsOfFile: name, encoding: .utf8)) ?? ""
-      if process.terminationStatus != 0 {
+      let output = "/tmp/kvclone-output-\(UInt32.random(in: 0..<(.max)))"
+      defer { unlink(output) }
+      let status = try spawn(["/bin/bash", "-c", Self.closing, "bash"] + asUser + command, output: output)
+      let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
+      if status != 0 {
         throw Failure(description: "\(command.prefix(2).joined(separator: " ")) failed: \(text.suffix(500))")
       }
       return text
+    }
+
+    /// Runs a program, and returns its exit status. Foundation's `Process` would wait for the end of all processes that
+    /// it starts, also for that of a server.
+    private static func spawn(_ command: [String], output: String) throws -> Int32 {
+      var actions = posix_spawn_file_actions_t()
+      posix_spawn_file_actions_init(&actions)
+      defer { posix_spawn_file_actions_destroy(&actions) }
+      posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+      posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o666)
+      posix_spawn_file_actions_adddup2(&actions, 1, 2)
+      var arguments = command.map { strdup($0) } + [nil]
+      defer { for argument in arguments { free(argument) } }
+      var process: pid_t = 0
+      let code = posix_spawn(&process, command[0], &actions, nil, &arguments, environ)
+      guard code == 0 else {
+        throw Failure(description: "\(command[0]) could not be run: \(String(cString: strerror(code)))")
+      }
+      var status: Int32 = 0
+      while waitpid(process, &status, 0) < 0, errno == EINTR {}
+      return status & 0x7F == 0 ? status >> 8 & 0xFF : -1
     }
   }
 #endif
