@@ -190,8 +190,11 @@
           index += 1
         }
         guard let high = range.high, end.isEmpty || high.order(to: end) < 0 else { return }
-        range = try high.withBytes { (high) throws(StoreError) in try self.range(table, from: high, before: end) }
-        index = 0
+        // A known range can begin before the end of a fetched one, which is not kept if it is large.
+        (range, index) = try high.withBytes { (high) throws(StoreError) in
+          let next = try self.range(table, from: high, before: end)
+          return (next, next.index(of: high))
+        }
       }
     }
 
