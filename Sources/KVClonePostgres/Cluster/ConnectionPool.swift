@@ -181,6 +181,9 @@
       !standbyNames.isEmpty && ["on", "remote_apply"].contains(synchronousCommit)
     }
 
+    /// Whether this process is a forked child of the one that created the pool.
+    var isForked: Bool { forkGuard.isForked }
+
     /// The number of threads that have connections.
     var holderCount: Int { holders.count }
 

@@ -40,9 +40,10 @@
     /// The maximum number of connections of the cluster object, for each kind of server if ``reads`` names standbys.
     /// Values below 2 count as 2. The default is 8.
     ///
-    /// Each open transaction and each pinned snapshot occupies one, and a write transaction that reads long ranges a
-    /// second one if it is free. One connection is reserved: only a transaction within a transaction of the same thread
-    /// uses it, and other calls, such as those of staged uploads and of listeners for commits, use it briefly.
+    /// Each open transaction and each pinned snapshot occupies one. One connection is reserved: only a transaction within
+    /// a transaction of the same thread uses it, and other calls, such as those of staged uploads and of listeners for
+    /// commits, use it briefly. A write transaction that scans many entries also reads on a second one, for a moment each
+    /// time, if one is free.
     public var connections = 8
     /// The maximum size of the keys and values that each open store caches, in bytes. The default is 32 MiB.
     ///

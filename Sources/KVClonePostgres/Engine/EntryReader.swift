@@ -142,15 +142,12 @@
     /// Returns the first entry at or behind a key.
     func next(_ table: UInt32, from key: UnsafeRawBufferPointer) throws(StoreError) -> EntryRow? {
       var range = try range(table, from: key, before: .noBytes)
-      let index = range.index(of: key)
-      if index < range.rows.count { return lend(range.rows[index]) }
-      while let high = range.high {
-        range = try high.withBytes { (high) throws(StoreError) in
-          try self.range(table, from: high, before: .noBytes)
-        }
-        if let first = range.rows.first { return lend(first) }
+      var index = range.index(of: key)
+      while index == range.rows.count {
+        guard let high = range.high else { return nil }
+        (range, index) = try self.range(table, at: high, before: .noBytes)
       }
-      return nil
+      return lend(range.rows[index])
     }
 
     /// Returns the last entry before a key, or the last one of the table if the key is empty.
@@ -190,11 +187,18 @@
           index += 1
         }
         guard let high = range.high, end.isEmpty || high.order(to: end) < 0 else { return }
-        // A known range can begin before the end of a fetched one, which is not kept if it is large.
-        (range, index) = try high.withBytes { (high) throws(StoreError) in
-          let next = try self.range(table, from: high, before: end)
-          return (next, next.index(of: high))
-        }
+        (range, index) = try self.range(table, at: high, before: end)
+      }
+    }
+
+    /// Returns the range behind another one, and the index of its first row there: it can begin before, because a large
+    /// range that was fetched is not kept, and does not replace what it overlaps.
+    private func range(
+      _ table: UInt32, at high: [UInt8], before end: UnsafeRawBufferPointer
+    ) throws(StoreError) -> (EntryCache.Range, index: Int) {
+      try high.withBytes { (high) throws(StoreError) in
+        let range = try range(table, from: high, before: end)
+        return (range, range.index(of: high))
       }
     }
 
@@ -217,15 +221,16 @@
       var count = isAhead ? aheadRowCount(table) : rowCount(table, from: key)
       var values = [PostgresValue.int8(store), .int4(Int32(table)), .bytea(key), .int8(Int64(count))]
       if !end.isEmpty { values.append(.bytea(end)) }
-      let known = end.isEmpty ? try readAhead?.rows(table, from: key) : nil
+      let known = end.isEmpty ? readAhead?.entries(table, from: key, isBetween: isAhead) : nil
       if let known { count = known.limit }
       let rows = if let known { known.rows } else { try run(end.isEmpty ? Self.forwards : Self.forwardsToEnd, values) }
       let found = entries(rows)
+      let low = known?.low ?? Array(key)
       let range: EntryCache.Range
       if let last = found.last, found.count == count {
-        range = EntryCache.Range(low: Array(key), high: successor(of: last.key), rows: found)
+        range = EntryCache.Range(low: low, high: successor(of: last.key), rows: found)
       } else {
-        range = EntryCache.Range(low: Array(key), high: end.isEmpty ? nil : Array(end), rows: found)
+        range = EntryCache.Range(low: low, high: end.isEmpty ? nil : Array(end), rows: found)
       }
       note(range, count, table)
       if end.isEmpty, count >= ReadAhead.leastRowCount, let next = range.high {
