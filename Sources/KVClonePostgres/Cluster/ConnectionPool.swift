@@ -21,6 +21,12 @@
     let roundTrips = RoundTrips()
     private let forkGuard = ForkGuard()
 
+    /// The error for a call that has waited for a free connection.
+    static let exhausted = StoreError(
+      .busy,
+      "all connections to the database server are in use; end transactions sooner, or raise PostgresOptions.connections"
+    )
+
     // All below is protected by the condition's lock.
     private let condition = NSCondition()
     private var idle: [PostgresConnection] = []
@@ -126,10 +132,7 @@
       }
       if isClosed { throw StoreError(.closed, "the cluster was closed") }
       guard freeCount > reserved else {
-        throw StoreError(
-          .busy,
-          "all connections to the database server are in use; end transactions sooner, or raise "
-            + "PostgresOptions.connections")
+        throw Self.exhausted
       }
       freeCount -= 1
       holders.add(thread)

@@ -94,11 +94,18 @@
           }
         } catch {
           // Those of this process, not of a server.
-          if [.closed, .forked].contains(error.kind) || error.kind == .busy && error.underlyingError == nil {
+          if [.closed, .forked].contains(error.kind) || error.message == ConnectionPool.exhausted.message {
             throw error
           }
+          switch error.kind {
           // A store that was created just now is not there yet.
-          if error.kind == .storeNotFound { standbys.noteBehind() } else { standbys.noteFailure() }
+          case .storeNotFound: standbys.noteBehind()
+          // The primary knows whether this is still so. The standby is of use for other stores.
+          case .storeMoved, .newerFormat,
+            .busy where error.underlyingError == nil:
+            standbys.noteAnswer()
+          default: standbys.noteFailure()
+          }
           return nil
         }
         guard StandbyReads.isStandby(begun.results[1]) else {
