@@ -218,6 +218,7 @@
       cluster.pool.closeIdle()
       let connection = try cluster.pool.take(until: end, isShort: true)
       connection.deadline = end
+      connection.responseTimeout = nil
       defer {
         connection.deadline = nil
         cluster.pool.give(back: connection)

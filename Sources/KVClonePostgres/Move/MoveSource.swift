@@ -13,12 +13,12 @@
 
     private init(
       _ cluster: PostgresCluster, _ store: Int64, _ name: String, until deadline: ContinuousClock.Instant,
-      _ begin: () -> [PostgresStatement]
+      isLocking: Bool = false, _ begin: () -> [PostgresStatement]
     ) throws(StoreError) {
       self.cluster = cluster
       self.store = store
       do {
-        let (connection, results) = try cluster.pool.take(until: deadline) {
+        let (connection, results) = try cluster.pool.take(until: deadline, isLocking: isLocking) {
           begin() + [PostgresStatement(Self.last, [.int8(store)])]
         }
         let rows = results[results.count - 1]
@@ -50,7 +50,7 @@
     /// Locks the row of the store: until ``end()``, nothing is committed to it.
     static func locking(_ engine: PostgresEngine, timeout: Duration) throws(StoreError) -> MoveSource {
       let deadline = ContinuousClock.now + timeout
-      return try MoveSource(engine.cluster, engine.store, engine.name, until: deadline) {
+      return try MoveSource(engine.cluster, engine.store, engine.name, until: deadline, isLocking: true) {
         [
           PostgresStatement("BEGIN", isPrepared: false), WriterSession.settings(engine, "move", deadline - .now),
           PostgresStatement("SELECT number FROM kvclone.store WHERE id = $1 FOR UPDATE", [.int8(engine.store)]),

@@ -114,6 +114,8 @@
               [.int8(store), .bytea(move)]),
           ]
         }
+        // The deletion of many entries takes long, and the server is silent until its end.
+        connection.responseTimeout = nil
         defer { pool.give(back: connection) }
         do {
           guard results[1].count > 0 else { throw lost }
