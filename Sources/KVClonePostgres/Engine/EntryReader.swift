@@ -14,6 +14,8 @@
 
     /// Whether a scan that begins at a key continues earlier ones, so that the next ones are worth reading now.
     mutating func continues(at key: UnsafeRawBufferPointer) -> Bool {
+      // The scan that has fetched last goes on, and its end is known.
+      if count == 0 { return false }
       // Fetches ahead that served one scan only were of no use.
       let isUsed = length < 3 || count > 1
       length = isUsed && !end.isEmpty && end.order(to: key) <= 0 ? length + 1 : 0

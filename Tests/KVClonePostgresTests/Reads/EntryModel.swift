@@ -167,7 +167,7 @@
       try expectScan(from: 0, before: nil, tx, table)
     }
 
-    private func expectScan(
+    func expectScan(
       from start: Int, before end: Int?, _ tx: borrowing StorageTransaction, _ table: StorageTable
     ) throws {
       var (index, differences) = (index(of: start), 0)

@@ -76,5 +76,30 @@
         try model.expectAll(read, fixture.table)
       }
     }
+
+    @Test("one long scan does not fetch behind its end, and short scans that ascend do")
+    func ends() throws {
+      let fixture = try ClusterFixture(processes: 1)
+      let engine = fixture.engines[0]
+      var model = EntryModel()
+      var random = SeededGenerator(seed: 1)
+      try fixture.write { tx in try model.appendRun(&tx, fixture.table, count: 6000, &random) }
+      /// Whether scans fetch the entry with a number.
+      func fetches(_ index: Int, _ scans: [Range<Int>]) throws -> Bool {
+        engine.cache.forget()
+        do {
+          let read = StorageTransaction(try engine.beginRead())
+          for scan in scans {
+            try model.expectScan(
+              from: model.keys[scan.lowerBound], before: model.keys[scan.upperBound], read, fixture.table)
+          }
+        }
+        let cache = engine.cache.current.entries
+        return EntryModel.bytes(model.keys[index]).withUnsafeBytes { cache.range(fixture.table.handle, at: $0) != nil }
+      }
+      // 128, 256 and 512 entries, and the rest.
+      #expect(try !fetches(1550, [0..<1500]))
+      #expect(try fetches(250, (0..<10).map { $0 * 10..<$0 * 10 + 5 }))
+    }
   }
 #endif
