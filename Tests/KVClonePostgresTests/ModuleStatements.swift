@@ -10,7 +10,10 @@
 
     /// Interpolations in the texts, with examples of their values.
     private static let interpolations: [(text: String, values: [String])] = [
-      (#"'\(limit) s'"#, ["'60 s'"]), (#"\(limit)"#, ["256"]), (#"\(version)"#, ["1"]),
+      (#"\(MoveState.arriving)"#, ["1"]), (#"\(MoveState.moved)"#, ["2"]), (#"\(MoveState.arrived)"#, ["3"]),
+      (#"\(MoveState.replacesMarker)"#, ["4"]), (#"\(CommitList.limit)"#, ["256"]), (#"\(rowLimit)"#, ["1024"]),
+      (#"\(TableCode.metadata.rawValue)"#, ["1"]), (#"'\(limit) s'"#, ["'60 s'"]), (#"\(limit)"#, ["256"]),
+      (#"\(version)"#, ["1"]),
       (#"kvclone.\($0) "#, ["stager", "tally", "commit", "entry"].map { "kvclone.\($0) " }),
     ]
 

@@ -107,9 +107,10 @@
       WHERE n.nspname = 'kvclone' AND c.relname IN ('schema_version', 'store')
       """
 
-    private static let schemaState =
-      "SELECT (SELECT version FROM kvclone.schema_version WHERE id = 1), "
-      + "(SELECT count(*) FROM kvclone.store WHERE state & 3 <> \(MoveState.moved))"
+    private static let schemaState = """
+      SELECT (SELECT version FROM kvclone.schema_version WHERE id = 1), \
+      (SELECT count(*) FROM kvclone.store WHERE state & 3 <> \(MoveState.moved))
+      """
   }
 
   extension PostgresRows {

@@ -17,10 +17,13 @@
       WHERE y.store = $1 AND y.tbl = count.tbl
       """
 
+    /// Looks the rows up one by one: without statistics, the plan of a plain join reads all entries of the store.
     private static let delete = """
       WITH old AS (
-        DELETE FROM kvclone.entry AS e USING unnest($2::int4[], $3::bytea[]) AS t (tbl, k)
-        WHERE e.store = $1 AND e.tbl = t.tbl AND e.k = t.k
+        DELETE FROM kvclone.entry AS e USING unnest($2::int4[], $3::bytea[]) AS t (tbl, k),
+          LATERAL (SELECT ctid AS place FROM kvclone.entry
+            WHERE store = $1 AND tbl = t.tbl AND k = t.k LIMIT 1) AS f
+        WHERE e.ctid = f.place
         RETURNING e.tbl),
       count AS (SELECT tbl, count(*) AS entries FROM old GROUP BY tbl)
       UPDATE kvclone.tally AS y SET entries = y.entries - count.entries FROM count

@@ -24,13 +24,14 @@
         // Neighbours in one range: their index entries are read in order.
         if high - low < UInt64(missing.count) * 4 { return prefetchRange(table, from: first, through: last) }
       }
+      let unique = missing.enumerated().filter { $0.offset == 0 || keyOrder(missing[$0.offset - 1], $0.element) != 0 }
       var list = PostgresArray.ofBytea
-      for key in missing { list.append(key) }
+      for (_, key) in unique { list.append(key) }
       guard let rows = try? run(Self.listed, [.int8(store), .int4(Int32(table)), list.value]) else { return }
       let found = entries(rows).sorted { keyOrder($0.key, $1.key) < 0 }
       var ranges: [EntryCache.Range] = []
       var next = 0
-      for (place, key) in missing.enumerated() where place == 0 || keyOrder(missing[place - 1], key) != 0 {
+      for (_, key) in unique {
         let isPresent = next < found.count && keyOrder(found[next].key, key) == 0
         ranges.append(
           EntryCache.Range(low: Array(key), high: successor(of: key), rows: isPresent ? [found[next]] : []))

@@ -274,8 +274,12 @@
       "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 ORDER BY k DESC LIMIT $3"
     static let backwardsFromKey =
       "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k < $4 ORDER BY k DESC LIMIT $3"
-    static let listed =
-      "SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k = ANY($3)"
+    /// Returns a row twice if its key is listed twice. With ANY, the server reads all entries of a table without
+    /// statistics, and a plain join is turned into the same.
+    static let listed = """
+      SELECT e.k, e.v FROM unnest($3::bytea[]) AS l (k), \
+      LATERAL (SELECT k, v FROM kvclone.entry WHERE store = $1 AND tbl = $2 AND k = l.k LIMIT 1) e
+      """
 
     func entries(_ rows: PostgresRows) -> [EntryRow] {
       (0..<rows.count).map { EntryRow(key: rows.bytes($0, 0), value: rows.bytes($0, 1), owner: rows) }

@@ -66,8 +66,10 @@
           store = row.store
           try connection.commit([
             PostgresStatement(
-              "UPDATE kvclone.store SET state = \(MoveState.arriving) | (state & \(MoveState.replacesMarker)), "
-                + "move = $2 WHERE id = $1", [.int8(row.store), .bytea(move)])
+              """
+              UPDATE kvclone.store SET state = \(MoveState.arriving) | (state & \(MoveState.replacesMarker)), \
+              move = $2 WHERE id = $1
+              """, [.int8(row.store), .bytea(move)])
           ])
         default:
           connection.rollBack()
