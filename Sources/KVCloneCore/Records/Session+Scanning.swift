@@ -125,7 +125,9 @@ extension Session {
   package borrowing func prefetch(_ lists: [DeferredLinks.List]) {
     if lists.count < 2 { return }
     prefetch(lists.map(\.owner)[...])
-    storage.prefetchLastChunks(lists.map { address($0.owner, $0.code) })
+    storage.prefetch(
+      schema.tables.links,
+      atOrBefore: lists.map { Array(unsafePointers(address($0.owner, $0.code).key(.chunk, .max).bytes)) })
   }
 
   /// Runs `body`; records and other bytes that are read in it are valid until it returns.

@@ -157,12 +157,11 @@ package struct StorageTransaction: ~Copyable {
     }
   }
 
-  /// Announces that the last chunks of these lists are read next.
-  package borrowing func prefetchLastChunks(_ lists: [ListAddress]) {
-    guard let first = lists.first else { return }
-    var keys: [UInt8] = []
-    for list in lists { keys += unsafePointers(list.key(.chunk, .max).bytes) }
-    keys.withUnsafeBytes { backend.prefetch(first.links, $0, stride: $0.count / lists.count, .atOrBefore) }
+  /// Announces that the last entries at or before these keys, which are of one length, are read next.
+  package borrowing func prefetch(_ table: StorageTable, atOrBefore keys: [[UInt8]]) {
+    Array(keys.joined()).withUnsafeBytes {
+      backend.prefetch(table, $0, stride: $0.count / max(1, keys.count), .atOrBefore)
+    }
   }
 
   /// Runs `body`. The bytes that reads return in it are valid until it returns, so that an engine that copies them can
