@@ -264,7 +264,12 @@
     /// The last key of a table; empty if it has no entry.
     private func lastKey(_ table: UInt32) throws(StoreError) -> [UInt8] {
       if let known = lastKeys[table] { return known }
-      return try previous(table, before: .noBytes).map { Array($0.key) } ?? []
+      do throws(StoreError) {
+        return try previous(table, before: .noBytes).map { Array($0.key) } ?? []
+      } catch {
+        // A part of a change.
+        throw failed(error)
+      }
     }
 
     func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
