@@ -93,6 +93,8 @@
       let engine = try makeStore()
       try put(engine, [2])
       let reader = StorageTransaction(try engine.beginRead())
+      // Opens a second connection, for the later count of round trips.
+      _ = try engine.beginRead()
       // An altered table would wait for the reader.
       let step = SchemaVersions.Step(version: 2, minimum: 2, statements: Self.third.statements)
       let new = database.cluster(SchemaVersions(oldest: 1, steps: [step]))
