@@ -102,8 +102,6 @@
       // Not the transaction that has begun before.
       let before = try reader.entries(table).map(\.key)
       #expect(before == [[1], [2]])
-      // Opens a second connection.
-      expectError(.newerFormat) { _ = try old.stores() }
       let trips = old.pool.roundTrips.count
       let error = expectError(.newerFormat) { _ = try engine.beginRead() }
       #expect(error?.message.contains("upgrade the library") == true)

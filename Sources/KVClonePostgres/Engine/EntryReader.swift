@@ -14,7 +14,7 @@
 
     /// Whether a scan that begins at a key continues earlier ones, so that the next ones are worth reading now.
     mutating func continues(at key: UnsafeRawBufferPointer) -> Bool {
-      // The scan that has fetched last goes on, and its end is known.
+      // The scan that has fetched last continues, and its end is known.
       if count == 0 { return false }
       // Fetches ahead that served one scan only were of no use.
       let isUsed = length < 3 || count > 1

@@ -7,7 +7,7 @@
 
   @testable import KVCloneCore
 
-  /// What a table must contain. The keys have 8 bytes for even numbers, and 9 for the odd numbers behind them.
+  /// The entries that a table must contain. The keys have 8 bytes for even numbers, and 9 for the odd numbers behind them.
   struct EntryModel {
     private var values: [Int: [UInt8]] = [:]
     /// The numbers of the keys, ascending.

@@ -34,7 +34,7 @@ extension ClusterCommand {
       if ClusterURL.isURL(name) {
         throw Failure(usage: "move takes the name of a store; give its database with --cluster")
       }
-      let url = try ClusterURL(destination).databaseURL()
+      let url = try Failure.ofUsage { () throws(StoreError) in try ClusterURL(destination).databaseURL() }
       #if Postgres
         let cluster = try options.postgres()
         defer { cluster.close() }
