@@ -107,7 +107,7 @@
   /// Writes entries in transactions of bounded size.
   private final class CopyBatches {
     /// Below the length at which the engine of a cluster would send a part of the transaction.
-    private static let byteLimit = 8 << 20
+    private static let byteLimit = 6 << 20
 
     private let engine: any StorageEngine
     private let tables: [StorageTable]

@@ -26,6 +26,8 @@
     private let warnings = Warnings()
     /// The answers that the server sends next, in this order.
     private var expected: [Expected] = []
+    /// The COPY that runs on its own thread. Everything else waits for its end.
+    var runningCopy: RunningCopy?
     /// Whether the connection can only be closed.
     private(set) var isBroken = false
     /// Whether the connection was opened for its present use, and was not idle before.
@@ -183,16 +185,28 @@
     /// Sends statements, and does not wait: the next use of the connection reads their results and ignores errors.
     func send(_ statements: [PostgresStatement]) {
       do throws(PostgresError) {
-        try drain()
+        do throws(PostgresError) { try drain() } catch  where !error.isConnectionLost {
+          // A refused COPY: the transaction is ended anyway.
+        }
         try queue(statements)
       } catch {
         isBroken = true
       }
     }
 
+    /// Waits for the end of a COPY that runs on its thread.
+    ///
+    /// - Throws: its error, once.
+    private func finishCopy() throws(PostgresError) {
+      guard let running = runningCopy else { return }
+      runningCopy = nil
+      running.isDone.wait()
+      if let failure = running.failure { throw failure }
+    }
+
     /// Runs `body` outside of the pipeline mode, for commands that it excludes.
     func leavingPipeline(_ body: (OpaquePointer) throws(PostgresError) -> Void) throws(PostgresError) {
-      try drain()
+      try readAnswers()
       guard PQexitPipelineMode(handle) == 1 else { throw lost() }
       roundTrips.add()
       do throws(PostgresError) {
@@ -222,7 +236,13 @@
     ///
     /// - Throws: an error with `isConnectionLost` if the outcome is unknown.
     func commit(_ statements: [PostgresStatement]) throws(PostgresError) {
-      try drain()
+      do throws(PostgresError) {
+        try drain()
+      } catch {
+        var unsent = error
+        unsent.isUnsent = true
+        throw unsent
+      }
       let warningCount = warnings.count
       let results = try run(statements + [PostgresStatement("COMMIT", isPrepared: false)])
       // A commit that was cancelled while it waited for a standby answers COMMIT, with a warning.
@@ -236,11 +256,17 @@
       }
     }
 
-    private func drain() throws(PostgresError) {
+    func drain() throws(PostgresError) {
       if forkGuard.isForked {
         isBroken = true
         throw PostgresError.forked
       }
+      try finishCopy()
+      try readAnswers()
+    }
+
+    /// Reads the results of statements that were sent without waiting.
+    private func readAnswers() throws(PostgresError) {
       if isBroken { throw lost() }
       if expected.isEmpty { return }
       do throws(PostgresError) {

@@ -10,6 +10,8 @@
     let message: String
     /// Whether the connection was lost, so that it is unknown what the server did.
     let isConnectionLost: Bool
+    /// Whether a commit was not sent, so that its outcome is known: nothing has changed.
+    var isUnsent = false
 
     init(state: String, message: String, isConnectionLost: Bool) {
       self.state = state

@@ -7,7 +7,7 @@
   /// they become large, or until its commit.
   final class PostgresWriter: StorageBackend {
     /// The overlay is sent to the server above this length.
-    private static let overlayLimit = 16 << 20
+    private static let overlayLimit = 8 << 20
     /// Runs of at least this length are copied.
     private static let copiedRunLength = 64
     /// Larger changes are not applied to the cache, because the next writer waits for it.
@@ -397,7 +397,7 @@
       } catch {
         connection.rollBack()
         engine.cluster.pool.give(back: connection, isUsable: !error.isConnectionLost)
-        guard error.isConnectionLost, error.state != PostgresError.forked.state else {
+        guard error.isConnectionLost, !error.isUnsent, error.state != PostgresError.forked.state else {
           throw engine.cluster.storeError(error)
         }
         engine.cache.forget()
