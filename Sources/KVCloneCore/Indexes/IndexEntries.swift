@@ -102,9 +102,12 @@ package enum IndexEntries {
       }
       guard other != id else { return true }
       if builder.isTruncated {
-        let view = try session.existingRecord(other)
-        let entity = try session.schema.entity(of: view, id: other)
-        guard try constraint.values(entity, view, other, session.schema) == values else { return true }
+        let isSame = try session.readScope { () throws(StoreError) in
+          let view = try session.existingRecord(other)
+          let entity = try session.schema.entity(of: view, id: other)
+          return try constraint.values(entity, view, other, session.schema) == values
+        }
+        if !isSame { return true }
       }
       found = other
       return false

@@ -138,7 +138,13 @@ extension Session {
   /// Calls `body` with each object of a set, ascending, until it returns false, and announces them before.
   borrowing func forEachAnnounced(_ set: ObjectSet, _ body: (ObjectID) throws(StoreError) -> Bool) throws(StoreError) {
     let window = prefetchWindow(isAscending: true)
-    guard window > 1 else { return try set.forEach(body) }
+    guard window > 1 else {
+      var windows = ReadWindows(storage)
+      return try set.forEach { (id) throws(StoreError) in
+        windows.next()
+        return try body(id)
+      }
+    }
     var next: [ObjectID] = []
     var isStopped = false
     func visit() throws(StoreError) {

@@ -16,7 +16,11 @@ package enum RelationshipLinks {
       return
     }
     guard let index else {
-      for target in targets { try addMember(id, relationship, target, in: &session) }
+      var windows = ReadWindows(session.storage)
+      for target in targets {
+        windows.next()
+        try addMember(id, relationship, target, in: &session)
+      }
       return
     }
     guard relationship.isOrdered else {
@@ -124,7 +128,10 @@ package enum RelationshipLinks {
   {
     let relationship = try session.entity(of: id).relationship(name)
     if let targets {
-      for target in targets where try session.detach(id, relationship.code, target) {
+      var windows = ReadWindows(session.storage)
+      for target in targets {
+        windows.next()
+        guard try session.detach(id, relationship.code, target) else { continue }
         try detachBack(id, relationship, target, in: &session)
       }
     } else {
@@ -217,7 +224,7 @@ package enum RelationshipLinks {
       {
         continue
       }
-      let entity = try session.namedEntity(of: target)
+      let entity = try session.readScope { () throws(StoreError) in try session.namedEntity(of: target) }
       session.deferred?.note(target, entity.code)
       if entity.isKind(of: relationship.destinationCode) { continue }
       throw StoreError(

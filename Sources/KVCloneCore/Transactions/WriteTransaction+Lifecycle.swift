@@ -49,11 +49,13 @@ extension WriteTransaction {
   mutating func callWillSave(_ objects: [ObjectSet]) throws {
     guard let lifecycle = session.lifecycle, lifecycle.changesSaves else { return }
     var waiting = objects.map { $0.copy() }
+    var windows = ReadWindows(session.storage)
     for _ in 0..<Self.saveRoundLimit {
       session.changes.recent = ObjectSet()
       for set in waiting {
         var next = set.first(from: ObjectID(rawValue: 0))
         while let id = next {
+          windows.next()
           try callWillSave(id, lifecycle)
           next = set.first(from: ObjectID(rawValue: id.rawValue + 1))
         }
@@ -93,7 +95,9 @@ extension WriteTransaction {
     let doomed = try ObjectDeletion.doomed(by: ids, sparing: kept, in: session)
     var issues = session.state.refusals
     var next = doomed.first(from: ObjectID(rawValue: 0))
+    var windows = ReadWindows(session.storage)
     while let id = next, issues.count < 1000 {
+      windows.next()
       let entity = try session.entity(of: id)
       for validate in lifecycle.hooks(entity).compactMap(\.validateForDelete) {
         do { try validate(self, id) } catch { issues.append(entity.refusal(error, id)) }
@@ -121,9 +125,11 @@ extension WriteTransaction {
   private borrowing func forEachSaved(
     _ body: (borrowing WriteTransaction, ObjectID, CompiledEntity, Bool) throws -> Void
   ) throws {
+    var windows = ReadWindows(session.storage)
     for (set, isNew) in [(session.changes.inserted, true), (session.changes.updated, false)] {
       var next = set.first(from: ObjectID(rawValue: 0))
       while let id = next {
+        windows.next()
         try body(self, id, try session.entity(of: id), isNew)
         next = set.first(from: ObjectID(rawValue: id.rawValue + 1))
       }

@@ -106,12 +106,14 @@ extension WriteTransaction {
     try DerivedRefresh.refreshAll(in: &session)
     var isChanged = false
     var goesOn = true
+    var windows = ReadWindows(session.storage)
     while goesOn {
       goesOn = false
       for isInserted in [true, false] {
         // The sets change during the iteration.
         var next = changedObjects(isInserted).first(from: ObjectID(rawValue: 0))
         while let id = next {
+          windows.next()
           if try resolveConflicts(of: id, &resolved) { goesOn = true }
           next = changedObjects(isInserted).first(from: ObjectID(rawValue: id.rawValue + 1))
         }

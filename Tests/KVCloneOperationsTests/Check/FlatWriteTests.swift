@@ -12,9 +12,9 @@ import Testing
 @Suite("Flat memory of writes") struct FlatWriteTests {
   private static let count = 9000
 
-  private static func model(linksBack: Bool = false) -> ManagedObjectModel {
+  private static func model(linksBack: Bool = false, isUnique: Bool = false) -> ManagedObjectModel {
     ManagedObjectModel("Flat", version: linksBack ? "2" : "1") {
-      EntityDescription("Person") {
+      EntityDescription("Person", unique: isUnique ? [["name"]] : []) {
         AttributeDescription("name", .string, optional: false, default: "none")
         RelationshipDescription("best", toOne: "Person", inverse: linksBack ? "fans" : nil)
         if linksBack { RelationshipDescription("fans", toMany: "Person", inverse: "best") }
@@ -26,8 +26,8 @@ import Testing
     let engine = MemoryStorage()
     let store: ObjectStore
 
-    init(options: StoreOptions = StoreOptions()) throws {
-      try ObjectStore.create(in: engine, model: FlatWriteTests.model()).close()
+    init(_ model: ManagedObjectModel = FlatWriteTests.model(), options: StoreOptions = StoreOptions()) throws {
+      try ObjectStore.create(in: engine, model: model).close()
       engine.reopen()
       store = try StoreOpening.open(engine, path: "engine", model: nil, options: options)
     }
@@ -78,6 +78,57 @@ import Testing
     try fixture.expectFlat("a batch delete") {
       let result = try fixture.store.write { tx in try tx.batchDelete(FetchRequest("Person")) }
       #expect(result.count == Self.count)
+    }
+  }
+
+  @Test("hooks that change nothing")
+  func hooks() throws {
+    let fixture = try Fixture()
+    defer { fixture.store.close() }
+    var hooks = ObjectLifecycle()
+    hooks.willSave = { tx, id in _ = try tx.value(id, "name") }
+    hooks.validateForInsert = { tx, id in _ = try tx.value(id, "name") }
+    hooks.validateForDelete = { tx, id in _ = try tx.value(id, "name") }
+    hooks.didSave = { _, _ in }
+    try fixture.store.register(hooks, for: "Person")
+    try fixture.expectFlat("the save of new objects") { try fixture.insert() }
+    try fixture.expectFlat("a validated delete") {
+      let result = try fixture.store.write { tx in try tx.batchDelete(FetchRequest("Person")) }
+      #expect(result.count == Self.count)
+    }
+  }
+
+  @Test("links that exist already, and the removal of links that do not exist")
+  func links() throws {
+    let fixture = try Fixture(Self.model(linksBack: true))
+    defer { fixture.store.close() }
+    try fixture.insert()
+    let people = try fixture.store.read { tx in try tx.fetchIDs(FetchRequest("Person")) }
+    let fans = Array(people.dropFirst(2))
+    try fixture.store.write { tx in try tx.link(people[0], "fans", fans) }
+    try fixture.expectFlat("a repeated link") {
+      try fixture.store.write { tx in try tx.link(people[0], "fans", fans) }
+    }
+    try fixture.expectFlat("the removal of missing links") {
+      try fixture.store.write { tx in try tx.unlink(people[1], "fans", fans) }
+    }
+    let count = try fixture.store.read { tx in try tx.count(people[0], "fans") }
+    #expect(count == fans.count)
+  }
+
+  @Test("a unique text that begins like those of many objects")
+  func longTexts() throws {
+    let fixture = try Fixture(Self.model(isUnique: true))
+    defer { fixture.store.close() }
+    let start = String(repeating: "a", count: 700)
+    _ = try fixture.store.write { tx in
+      // Validation would compare each text with all others.
+      tx.session.state.keepsBrokenObjects = true
+      return try tx.batchInsert(
+        "Person", (0..<Self.count).map { ["name": AttributeValue.string("\(start) \($0)")] })
+    }
+    try fixture.expectFlat("the validation of one object") {
+      _ = try fixture.store.write { tx in try tx.insert("Person", ["name": .string(start)]) }
     }
   }
 
