@@ -127,7 +127,9 @@ enum IndexReader {
     _ owners: [ObjectID], _ link: QueryLink, areIndexed: Bool = false, in session: borrowing Session
   ) throws(StoreError) -> Int {
     var count = 0
+    var windows = ReadWindows(session.storage)
     for owner in owners {
+      windows.next()
       guard let view = try session.record(owner) else {
         if areIndexed { throw Self.damagedIndex }
         continue

@@ -93,6 +93,11 @@ import Testing
     try fixture.expectFlat("a fetch in the order of an index") { () throws -> Void in
       #expect(try store.read { tx in try tx.fetchIDs(indexed) }.count == half)
     }
+    let authors = QueryArgument.list(fixture.authors.map { .object($0) })
+    let byObjects = FetchRequest("Book", predicate: try QueryPredicate(format: "author IN %@", authors))
+    try fixture.expectFlat("a fetch by many linked objects") { () throws -> Void in
+      #expect(try store.read { tx in try tx.fetchIDs(byObjects) }.count == half)
+    }
     var dictionaries = FetchRequest("Book")
     dictionaries.propertiesToFetch = [ExpressionDescription(keyPath: "author.name")]
     try fixture.expectFlat("dictionaries") { () throws -> Void in
