@@ -52,6 +52,8 @@
     private var fetches: [UInt32: (end: [UInt8], rowCount: Int, meanByteCount: Int)] = [:]
     /// Per table, the first key of the last range that was fetched backwards, and its number of rows.
     private var backwardsFetches: [UInt32: (low: [UInt8], rowCount: Int)] = [:]
+    /// Per table, the last range of a long scan, which the cache does not keep: the next scan often begins in it.
+    private var held: [UInt32: EntryCache.Range] = [:]
     /// Per table, the short scans that follow each other.
     private var shortScans: [UInt32: ShortScans] = [:]
 
@@ -209,6 +211,7 @@
       _ table: UInt32, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer
     ) throws(StoreError) -> EntryCache.Range {
       if let range = cache.range(table, at: key) { return range }
+      if let range = held[table], range.contains(key) { return range }
       return try fetch(table, from: key, before: end)
     }
 
@@ -218,30 +221,41 @@
       _ table: UInt32, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer
     ) throws(StoreError) -> EntryCache.Range {
       let isAhead = !end.isEmpty && (shortScans[table]?.continues(at: key) ?? false)
+      if let known = readAhead?.entries(table, from: key, isBetween: !end.isEmpty) {
+        let range = range(from: known.low, entries(known.rows), known.limit, before: .noBytes)
+        note(range, known.limit, table)
+        readOn(table, range)
+        held[table] = range
+        return range
+      }
       // Lists of one object after the other: the ends of later ones are further on.
       let end = isAhead ? .noBytes : end
-      var count = isAhead ? aheadRowCount(table) : rowCount(table, from: key)
+      let count = isAhead ? aheadRowCount(table) : rowCount(table, from: key)
       var values = [PostgresValue.int8(store), .int4(Int32(table)), .bytea(key), .int8(Int64(count))]
       if !end.isEmpty { values.append(.bytea(end)) }
-      let known = end.isEmpty ? readAhead?.entries(table, from: key, isBetween: isAhead) : nil
-      if let known { count = known.limit }
-      let rows = if let known { known.rows } else { try run(end.isEmpty ? Self.forwards : Self.forwardsToEnd, values) }
-      let found = entries(rows)
-      let low = known?.low ?? Array(key)
-      let range: EntryCache.Range
-      if let last = found.last, found.count == count {
-        range = EntryCache.Range(low: low, high: successor(of: last.key), rows: found)
-      } else {
-        range = EntryCache.Range(low: low, high: end.isEmpty ? nil : Array(end), rows: found)
-      }
+      let rows = try run(end.isEmpty ? Self.forwards : Self.forwardsToEnd, values)
+      let range = range(from: Array(key), entries(rows), count, before: end)
       note(range, count, table)
-      if end.isEmpty, count >= ReadAhead.leastRowCount, let next = range.high {
-        readAhead?.begin(table, from: next, limit: min(Self.maximumRowCount, rowLimit(table)))
-      }
-      shortScans[table]?.note(range.high)
+      if count >= ReadAhead.leastRowCount, rows.count == count { readOn(table, range) }
       // A long scan would displace everything else.
-      if count < Self.maximumRowCount || isAhead { keep(range, table) }
+      if count < Self.maximumRowCount || isAhead { keep(range, table) } else { held[table] = range }
       return range
+    }
+
+    /// The range that rows fill: up to the last one if they are as many as the limit, and otherwise up to the end.
+    private func range(
+      from low: [UInt8], _ rows: [EntryRow], _ limit: Int, before end: UnsafeRawBufferPointer
+    ) -> EntryCache.Range {
+      if let last = rows.last, rows.count == limit {
+        return EntryCache.Range(low: low, high: successor(of: last.key), rows: rows)
+      }
+      return EntryCache.Range(low: low, high: end.isEmpty ? nil : Array(end), rows: rows)
+    }
+
+    /// Reads the entries behind a range in the background.
+    private func readOn(_ table: UInt32, _ range: EntryCache.Range) {
+      guard let next = range.high else { return }
+      readAhead?.begin(table, from: next, limit: min(Self.maximumRowCount, rowLimit(table)))
     }
 
     /// The number of rows of the next fetch of short scans that follow each other.
@@ -315,8 +329,17 @@
     }
 
     private func note(_ range: EntryCache.Range, _ count: Int, _ table: UInt32) {
+      shortScans[table]?.note(range.high)
       let byteCount = range.rows.reduce(0) { $0 + $1.key.count + $1.value.count }
       fetches[table] = (range.high ?? [], max(1, count), byteCount / max(1, range.rows.count))
+    }
+
+    /// Notes that the transaction has sent changes of keys from one to another one.
+    func noteSent(_ table: UInt32, from low: UnsafeRawBufferPointer, through high: UnsafeRawBufferPointer) {
+      readAhead?.noteSent(table, from: Array(low), through: Array(high))
+      guard let range = held[table] else { return }
+      let isBefore = range.high.map { $0.order(to: low) <= 0 } ?? false
+      if !isBefore, range.low.order(to: high) <= 0 { held[table] = nil }
     }
 
     func keep(_ range: EntryCache.Range, _ table: UInt32) {

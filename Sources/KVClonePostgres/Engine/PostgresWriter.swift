@@ -251,7 +251,7 @@
       }
       copiedCounts[table.handle, default: 0] += run.count
       changed.add(table.handle, from: Array(first.key), through: Array(last.key))
-      entries.readAhead?.noteSent(table.handle, from: Array(first.key), through: Array(last.key))
+      entries.noteSent(table.handle, from: first.key, through: last.key)
       entries.cache.removeOverlapping(table.handle, from: Array(first.key), to: nil)
       lastKeys[table.handle] = previous
       endReads()
@@ -318,7 +318,7 @@
       for (table, sent) in overlay.tables {
         changed.add(table, sent)
         if let first = sent.blocks.first?.first, let last = sent.blocks.last?.last {
-          entries.readAhead?.noteSent(table, from: Array(first.key), through: Array(last.key))
+          entries.noteSent(table, from: first.key, through: last.key)
         }
         // The server answers with these changes from now on.
         for block in sent.blocks { for change in block { entries.cache.apply(table, change.key, change.value) } }
