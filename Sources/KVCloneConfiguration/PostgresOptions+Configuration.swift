@@ -19,6 +19,10 @@
       try reader.read("resolveTimeout", into: &resolveTimeout)
       try reader.read("connectionTimeout", into: &connectionTimeout)
       try reader.read("watchInterval", intoInterval: &watchInterval)
+      try reader.read("responseTimeout", into: &responseTimeout)
+      var maximumLag: Duration?
+      try reader.read("maximumLag", into: &maximumLag)
+      if let maximumLag { reads = .standby(maximumLag: maximumLag) }
     }
   }
 
