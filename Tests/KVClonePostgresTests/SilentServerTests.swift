@@ -83,14 +83,19 @@
       defer { end() }
       var transaction = try begin()
       proxy.set(begins ? .stallCopy : .silent)
-      if begins {
-        // It runs on its own thread, and the commit waits for it.
-        try append(&transaction)
-        #expect(commitFailure(transaction) == .io)
-      } else {
-        expectError(.io) { try append(&transaction) }
-        #expect(commitFailure(transaction) == .transactionAborted)
-      }
+      expectError(.io) { try append(&transaction) }
+      #expect(commitFailure(transaction) == .transactionAborted)
+      proxy.set(.forward)
+      #expect(try fixture.entries().isEmpty)
+    }
+
+    @Test("a short COPY that the server stops reading fails the commit, which was not sent")
+    func shortCopy() throws {
+      defer { end() }
+      var transaction = try begin()
+      proxy.set(.stallCopy)
+      try Appended(keys: (0..<64).map { [UInt8($0)] }, value: [7]).append(&transaction, fixture.table)
+      #expect(commitFailure(transaction) == .io)
       proxy.set(.forward)
       #expect(try fixture.entries().isEmpty)
     }

@@ -121,15 +121,6 @@ extension Session {
     }
   }
 
-  /// Announces that these lists gain members next: their last chunks, and the records of their owners, are read.
-  package borrowing func prefetch(_ lists: [DeferredLinks.List]) {
-    if lists.count < 2 { return }
-    prefetch(lists.map(\.owner)[...])
-    storage.prefetch(
-      schema.tables.links,
-      atOrBefore: lists.map { Array(unsafePointers(address($0.owner, $0.code).key(.chunk, .max).bytes)) })
-  }
-
   /// Runs `body`; records and other bytes that are read in it are valid until it returns.
   package borrowing func readScope<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
     try storage.readScope(body)

@@ -48,3 +48,14 @@ extension RelationshipLinks {
     return true
   }
 }
+
+extension Session {
+  /// Announces that these lists gain members next: their last chunks, and the records of their owners, are read.
+  package borrowing func prefetch(_ lists: [DeferredLinks.List]) {
+    if lists.count < 2 { return }
+    prefetch(lists.map(\.owner)[...])
+    storage.prefetch(
+      schema.tables.links,
+      atOrBefore: lists.map { Array(unsafePointers(address($0.owner, $0.code).key(.chunk, .max).bytes)) })
+  }
+}
