@@ -72,7 +72,15 @@
       cache.makeRoom(for: rows.byteCount, limit: cacheLimit)
       for (row, found) in entries(rows).enumerated() {
         guard let number = rows.integer(row, 2), ends.indices.contains(Int(number) - 1) else { continue }
-        cache.insert(EntryCache.Range(low: Array(found.key), high: ends[Int(number) - 1], rows: [found]), table)
+        let end = ends[Int(number) - 1]
+        guard let known = cache.range(table, at: found.key) else {
+          cache.insert(EntryCache.Range(low: Array(found.key), high: end, rows: [found]), table)
+          continue
+        }
+        // An overlapping range would replace the known one, which others need. Behind it, up to the end, nothing exists.
+        if let high = known.high, high.lexicographicallyPrecedes(end) {
+          cache.insert(EntryCache.Range(low: high, high: end, rows: []), table)
+        }
       }
     }
   }
