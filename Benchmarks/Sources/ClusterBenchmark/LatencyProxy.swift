@@ -115,9 +115,10 @@ private final class DelayQueue: @unchecked Sendable {
     while waiting.isEmpty { condition.wait() }
     let first = waiting.removeFirst()
     condition.unlock()
-    let left = first.time - .now
-    // The system may sleep for longer.
+    // The system sleeps for longer than asked, so the end of the wait is spent awake.
+    let left = first.time - .now - .microseconds(200)
     if left > .zero { usleep(UInt32(left.seconds * 1e6)) }
+    while ContinuousClock.now < first.time {}
     return first.bytes
   }
 }
