@@ -55,6 +55,8 @@ struct PrefetchReader {
     var level = start
     for name in path.split(separator: ".").map(String.init) {
       var next: [ObjectID] = []
+      // Those of many owners together, because an engine in a network reads them in one round trip.
+      var missing: [ObjectID] = []
       for owner in level {
         let link = PrefetchedObjects.Link(owner: owner, relationship: name)
         if let known = members[link] {
@@ -64,8 +66,13 @@ struct PrefetchReader {
         let targets = try session.members(owner, try session.entity(of: owner).relationship(name))
         members[link] = targets
         next += targets
-        try read(targets.filter { related[$0] == nil }, session)
+        missing += targets.filter { related[$0] == nil }
+        if missing.count >= session.readWindow() {
+          try read(missing, session)
+          missing.removeAll(keepingCapacity: true)
+        }
       }
+      try read(missing, session)
       var seen: Set<ObjectID> = []
       level = next.filter { seen.insert($0).inserted }
     }
