@@ -98,7 +98,7 @@
             throw error
           }
           switch error.kind {
-          // A store that was created just now is not there yet.
+          // A store that was created a moment ago is not there yet.
           case .storeNotFound: standbys.noteBehind()
           // The primary knows whether this is still so. The standby is of use for other stores.
           case .storeMoved, .newerFormat,
