@@ -76,7 +76,9 @@ private func wander(in root: String) throws {
 
 /// Changes a store that other processes change concurrently, and prints each committed step as a line of JSON.
 private func share(at path: String, name: String, seed: UInt64, steps: Int) throws {
-  let store = try StoreLocation(path).open()
+  var options = StoreOptions()
+  options.busyTimeout = SharedOperations.busyTimeout
+  let store = try StoreLocation(path).open(options: options)
   defer { store.close() }
   var operations = SharedOperations(name, store, seed: seed)
   for _ in 0..<steps {

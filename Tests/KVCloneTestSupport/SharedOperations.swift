@@ -29,6 +29,9 @@ public struct SharedOperations {
 
   private struct GivenUp: Error {}
 
+  /// The wait for the write lock: long enough for a busy machine.
+  public static let busyTimeout = Duration.seconds(300)
+
   private let name: String
   private let store: ObjectStore
   private var random: SeededGenerator
@@ -50,7 +53,7 @@ public struct SharedOperations {
     var step = Step(commit: 0, operations: [])
     let isGivenUp = random.chance(in: 12)
     do {
-      try store.write(timeout: .seconds(300)) { tx in
+      try store.write(timeout: Self.busyTimeout) { tx in
         step.commit = try tx.currentToken().commit + 1
         let size = 1 + random.below(12)
         // Every transaction changes something, so that each has a commit of its own.

@@ -23,6 +23,7 @@ package final class SharedStoreRun {
     var options = StoreOptions()
     options.journalMode = seed % 2 == 1 ? .writeAheadLog : .copyOnWrite
     options.tracksHistory = random.chance(in: 2)
+    options.busyTimeout = SharedOperations.busyTimeout
     self.options = options
     test = try TestStore(randomModel, options: options, engine: engine)
     oracle = StoreOracle(randomModel)
