@@ -43,7 +43,8 @@ struct BackupFaultTests {
     #expect(refused > 3)
   }
 
-  @Test("an older state under the newest number is refused: its pages are on the free list")
+  @Test(
+    "an older state under the newest number is refused: its pages are on the free list", .needsDataFile(.bytes))
   func olderState() throws {
     let file = try DamagedFile()
     let root = (file.path as NSString).deletingLastPathComponent

@@ -70,7 +70,7 @@ import Testing
 
   /// An object of an entity that a migration removed remains for the snapshots that show it, with the reference to its
   /// clone source; `check` reported that this object did not exist (found by `Tools/faults --class backup`).
-  @Test func theOriginOfARemovedEntitysCloneIsNoDamage() throws {
+  @Test(.needsDataFile(.statistics)) func theOriginOfARemovedEntitysCloneIsNoDamage() throws {
     let item = EntityDescription("Item") { AttributeDescription("title", .string) }
     let box = EntityDescription("Box") { AttributeDescription("label", .string) }
     let test = try TestStore(ManagedObjectModel(name: "Boxes", versionIdentifier: "1", entities: [item, box]))

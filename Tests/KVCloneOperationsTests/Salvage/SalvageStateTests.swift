@@ -157,7 +157,7 @@ import Testing
 }
 
 /// Two objects with the same values under a uniqueness constraint over derived attributes.
-@Suite struct SalvageDuplicateTests {
+@Suite(.needsDataFile(.salvage)) struct SalvageDuplicateTests {
   private static let model = ManagedObjectModel("Unique") {
     EntityDescription("Word", unique: [["folded"]]) {
       AttributeDescription("text", .string, optional: false)

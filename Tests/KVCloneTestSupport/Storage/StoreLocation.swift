@@ -79,6 +79,8 @@ package struct StoreLocation {
       var options = self
       options.maximumFileBytes = nil
       options.verifiesPagesAtOpen = false
+      // That of local stores, unless the test sets one: asynchronous tests wait for minutes for their turns.
+      options.pinnedSnapshotMaximumAge = options.pinnedSnapshotMaximumAge
       return options
     }
   }
