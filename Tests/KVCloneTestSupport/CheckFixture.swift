@@ -44,8 +44,8 @@ package final class CheckFixture {
     }
   }
 
-  package init() throws {
-    files = try TestStore(Self.model)
+  package init(engine: TestStore.Engine = .selected) throws {
+    files = try TestStore(Self.model, engine: engine)
     (folder, items, tag) = try files.store.write { tx in
       let tag = try tx.insert("Tag", ["name": .string("red")])
       let other = try tx.insert("Tag", ["name": .string("blue")], relationships: ["peers": [tag]])

@@ -27,7 +27,7 @@ final class DamagedFile {
     let bytes: [UInt8]
 
     init() throws {
-      let fixture = try CheckFixture()
+      let fixture = try CheckFixture(engine: .dataFile)
       try DamagedFile.fill(fixture)
       item = fixture.items[0]
       page = try DamagedFile.page(fixture, item)

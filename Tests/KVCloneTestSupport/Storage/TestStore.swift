@@ -12,6 +12,8 @@ package final class TestStore {
   package enum Engine {
     /// The engine that `KVCLONE_TEST_ENGINE` selects.
     case selected
+    /// A data file, for tests of its bytes.
+    case dataFile
     /// A cluster, which the tests must have.
     case postgres(caches: Bool)
   }
@@ -33,6 +35,7 @@ package final class TestStore {
     #if Postgres
       switch engine {
       case .selected: server = PostgresServer.isDefaultEngine ? try PostgresServer(caches: true, isEmpty: true) : nil
+      case .dataFile: server = nil
       case .postgres(let caches): server = try PostgresServer(caches: caches, isEmpty: true)
       }
       if let server {
