@@ -13,6 +13,7 @@ let common: [SwiftSetting] = [
 let service: TargetDependencyCondition = .when(traits: ["Service"])!
 let postgres: TargetDependencyCondition = .when(traits: ["Postgres"])!
 let tracing: TargetDependencyCondition = .when(traits: ["Tracing"])!
+let explorer: TargetDependencyCondition = .when(traits: ["Explorer"])!
 let configuration: TargetDependencyCondition = .when(traits: ["Configuration"])!
 
 /// The modules that tests of the store use. Each target tests one module, and opens stores by those above it.
@@ -25,6 +26,7 @@ let package = Package(
   products: [
     .library(name: "KVClone", targets: ["KVClone"]),
     .library(name: "KVCloneOperations", targets: ["KVCloneOperations"]),
+    .library(name: "KVCloneExplorer", targets: ["KVCloneExplorer"]),
     .library(name: "KVCloneService", targets: ["KVCloneService"]),
     .library(name: "KVClonePostgres", targets: ["KVClonePostgres"]),
     .library(name: "KVCloneConfiguration", targets: ["KVCloneConfiguration"]),
@@ -36,6 +38,7 @@ let package = Package(
       name: "Service",
       description: "KVCloneService: a store as a service of swift-service-lifecycle, with health and metrics."),
     .trait(name: "Postgres", description: "KVClonePostgres: stores in a PostgreSQL cluster. Needs libpq-dev."),
+    .trait(name: "Explorer", description: "kvclone explore: the explorer, served by FlyingFox."),
     .trait(name: "Tracing", description: "Spans of transactions and other operations, by swift-distributed-tracing."),
     .trait(name: "Configuration", description: "KVCloneConfiguration: options from swift-configuration."),
   ],
@@ -43,6 +46,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
     // Each is fetched and built with its trait only.
+    .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
     // The first version that was tested with a tracer per task (`withTracer`).
@@ -87,6 +91,10 @@ let package = Package(
         "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
         "KVCloneTracing", .product(name: "Logging", package: "swift-log"),
       ],
+      swiftSettings: common),
+    .target(
+      name: "KVCloneExplorer",
+      dependencies: ["KVCloneOperations", "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneModel"],
       swiftSettings: common),
     .systemLibrary(name: "CKVClonePostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
     // Without its trait there is nothing in this target, nor in the next four.
@@ -144,8 +152,9 @@ let package = Package(
     .executableTarget(
       name: "KVCloneTool",
       dependencies: [
-        "KVCloneOperations", "KVClone", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator",
+        "KVCloneExplorer", "KVCloneOperations", "KVClone", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator",
         .target(name: "KVClonePostgres", condition: postgres),
+        .product(name: "FlyingFox", package: "FlyingFox", condition: explorer),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tools/kvclone", swiftSettings: common),
@@ -194,6 +203,10 @@ let package = Package(
         .target(name: "KVClonePostgres", condition: postgres), "KVCloneOperations", "KVClone", "KVCloneCore",
         "KVCloneRecords", "KVCloneTestSupport",
       ],
+      swiftSettings: common),
+    .testTarget(
+      name: "KVCloneExplorerTests",
+      dependencies: ["KVCloneExplorer", "KVCloneOperations", "KVClone", "KVCloneDemo", "KVCloneTestSupport"],
       swiftSettings: common),
     .testTarget(name: "TidyTests", swiftSettings: common),
     .testTarget(

@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneExplorer
 import Testing
 
 /// `kvclone bench`: its output, and the removal of its files.

@@ -1,6 +1,7 @@
 import Foundation
 import KVClone
 import KVCloneCore
+import KVCloneExplorer
 import KVCloneOperations
 import KVCloneQuery
 import Testing

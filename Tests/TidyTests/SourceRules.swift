@@ -24,6 +24,7 @@ enum SourceRules {
       "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
       "KVCloneTracing",
     ],
+    "KVCloneExplorer": ["KVClone", "KVCloneOperations", "KVCloneQuery", "KVCloneCore", "KVCloneModel"],
     "CKVClonePostgres": [],
     "KVClonePostgres": [
       "CKVClonePostgres", "KVClone", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing",
@@ -34,7 +35,8 @@ enum SourceRules {
     "KVCloneDemo": ["KVClone", "KVCloneOperations"],
     "KVCloneBench": ["KVClone", "KVCloneOperations", "KVCloneDemo"],
     "KVCloneTool": [
-      "KVClone", "KVCloneOperations", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator", "KVClonePostgres",
+      "KVClone", "KVCloneOperations", "KVCloneExplorer", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator",
+      "KVClonePostgres",
     ],
     "KVCloneModelTool": ["KVCloneGenerator", "KVCloneCoreData", "KVCloneModel"],
     "KVCloneFaultTool": ["KVClone", "KVCloneOperations", "KVCloneLMDB", "KVCloneRecords"],

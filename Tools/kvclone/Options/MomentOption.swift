@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneExplorer
 
 /// Points in time in command line options.
 enum MomentOption {

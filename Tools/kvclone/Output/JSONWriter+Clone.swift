@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneExplorer
 
 extension JSONWriter {
   /// Writes the members of the document of a completed clone.

@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneExplorer
 
 /// A model as an indented tree: subentities below their parents, then their own properties.
 enum ModelText {

@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneExplorer
 
 extension Output {
   /// Writes the reasons why a planned operation would fail: the first ones in full, then the number of further ones.

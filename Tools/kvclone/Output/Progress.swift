@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneExplorer
 import Synchronization
 
 /// The progress of a command, on stderr: a bar with rate and remaining time on a terminal, in a single line; otherwise

@@ -1,10 +1,7 @@
 import Foundation
+import KVCloneExplorer
 
 /// Writes rows of texts, the first of which are the column names: as a table, or as CSV.
-///
-/// CSV is quoted as in RFC 4180, with line feeds as line ends, and distinguishes nil from the empty text: nil is
-/// nothing between the commas, the empty text a pair of quotes. In a row of one column, nil would be an empty line,
-/// which parsers skip: it is NULL without quotes there, and the text NULL has quotes.
 struct RowWriter {
   /// The number of rows that determine the widths of a table's columns.
   private static let sampleSize = 200
@@ -27,7 +24,7 @@ struct RowWriter {
 
   mutating func write(_ cells: [String?]) throws {
     if let widths { return try output.line(row(cells, widths)) }
-    guard waiting != nil else { return try output.line(Self.csv(cells)) }
+    guard waiting != nil else { return try output.line(CSV.row(cells)) }
     waiting?.append(cells)
     if waiting?.count ?? 0 > Self.sampleSize { try end() }
   }
@@ -67,28 +64,5 @@ struct RowWriter {
     }
     // Many columns do not fit even at their minimum widths.
     return room.map { Text.cut(line, $0) } ?? line
-  }
-
-  private static let nilAlone = "NULL"
-
-  private static func csv(_ cells: [String?]) -> String {
-    if cells.count == 1 { return cells[0].map { csv($0, isQuoted: $0 == nilAlone) } ?? nilAlone }
-    return cells.map { $0.map { csv($0) } ?? "" }.joined(separator: ",")
-  }
-
-  /// Quotes texts that contain a comma, a quote or a line end, and the empty text.
-  ///
-  /// Compares bytes: a combining mark makes one character with the comma or the quote before it.
-  private static func csv(_ text: String, isQuoted: Bool = false) -> String {
-    let quote = UInt8(ascii: "\"")
-    let special = [quote, UInt8(ascii: ","), UInt8(ascii: "\n"), UInt8(ascii: "\r")]
-    guard isQuoted || text.isEmpty || text.utf8.contains(where: { special.contains($0) }) else { return text }
-    var bytes = [quote]
-    for byte in text.utf8 {
-      if byte == quote { bytes.append(quote) }
-      bytes.append(byte)
-    }
-    bytes.append(quote)
-    return String(decoding: bytes, as: UTF8.self)
   }
 }

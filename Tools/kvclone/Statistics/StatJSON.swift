@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneExplorer
 import KVCloneOperations
 
 extension JSONWriter {

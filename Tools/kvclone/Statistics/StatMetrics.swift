@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneExplorer
 import KVCloneOperations
 
 /// Statistics in Prometheus text format 0.0.4: for each metric its help, its type, and a line for each series.

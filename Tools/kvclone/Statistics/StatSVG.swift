@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneExplorer
 import KVCloneOperations
 
 /// All bytes of a store as a treemap: a rectangle for each area, those of one kind next to each other and of one

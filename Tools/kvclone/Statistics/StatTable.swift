@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneExplorer
 import KVCloneOperations
 
 /// Statistics as text of at most 80 columns, if names are short enough.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import KVClone
+import KVCloneExplorer
 import KVCloneOperations
 
 /// The failure of a command: an exit code and one line.

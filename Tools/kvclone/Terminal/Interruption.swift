@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import KVClone
+import KVCloneExplorer
 import KVCloneOperations
 import Synchronization
 

@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneExplorer
 import KVCloneOperations
 
 extension LoadSkips {

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import KVClone
 import KVCloneDemo
+import KVCloneExplorer
 
 struct DemoCommand: ToolCommand {
   static let configuration = CommandConfiguration(

@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneExplorer
 
 /// The demo's text, at most 100 columns wide.
 struct DemoReport {

@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneExplorer
 
 /// The two trees as rows, one for each pair of corresponding nodes.
 enum DemoRows {

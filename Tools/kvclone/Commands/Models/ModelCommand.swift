@@ -1,5 +1,6 @@
 import ArgumentParser
 import KVClone
+import KVCloneExplorer
 
 struct ModelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

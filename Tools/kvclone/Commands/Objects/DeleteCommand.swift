@@ -1,5 +1,6 @@
 import ArgumentParser
 import KVClone
+import KVCloneExplorer
 
 struct DeleteCommand: WritingCommand {
   static let configuration = CommandConfiguration(

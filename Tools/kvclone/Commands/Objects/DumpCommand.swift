@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import KVClone
+import KVCloneExplorer
 import KVCloneOperations
 
 struct DumpCommand: ReadingCommand {

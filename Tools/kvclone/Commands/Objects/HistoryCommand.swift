@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import KVClone
+import KVCloneExplorer
 
 struct HistoryCommand: ToolCommand {
   static let configuration = CommandConfiguration(

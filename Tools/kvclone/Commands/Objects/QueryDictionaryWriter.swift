@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneExplorer
 
 /// Writes the values of `query --select`, result by result.
 struct QueryDictionaryWriter {

@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneExplorer
 import KVCloneOperations
 
 /// Writes the objects of a query, one by one.

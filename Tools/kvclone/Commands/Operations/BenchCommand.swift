@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import KVClone
 import KVCloneBench
+import KVCloneExplorer
 
 struct BenchCommand: ToolCommand {
   static let configuration = CommandConfiguration(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import KVClone
+import KVCloneExplorer
 
 #if Postgres
   import KVClonePostgres

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import KVClone
+import KVCloneExplorer
 
 struct SnapshotCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import KVClone
+import KVCloneExplorer
 
 struct SnapshotDiffCommand: ReadingCommand {
   static let configuration = CommandConfiguration(

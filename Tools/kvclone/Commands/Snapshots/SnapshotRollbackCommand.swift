@@ -1,5 +1,6 @@
 import ArgumentParser
 import KVClone
+import KVCloneExplorer
 
 struct SnapshotRollbackCommand: WritingCommand {
   static let configuration = CommandConfiguration(

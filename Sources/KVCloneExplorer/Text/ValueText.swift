@@ -1,9 +1,8 @@
-import Foundation
-import KVClone
+package import KVClone
 
 /// Values as text: short, one line.
-enum ValueText {
-  static func describe(_ value: AttributeValue) -> String {
+package enum ValueText {
+  package static func describe(_ value: AttributeValue) -> String {
     switch value {
     case .binary(let data), .transformable(let data): return "<\(Text.bytes(UInt64(data.count)))>"
     case .blob(let reference): return "<\(Text.bytes(reference.byteCount))>"
@@ -23,7 +22,7 @@ enum ValueText {
   }
 
   /// A value in a table, or in CSV, where quotes are the format's own.
-  static func cell(_ value: AttributeValue, isPlain: Bool) -> String {
+  package static func cell(_ value: AttributeValue, isPlain: Bool) -> String {
     switch value {
     case .string(let text) where isPlain, .uri(let text) where isPlain: text
     default: describe(value)
@@ -31,7 +30,7 @@ enum ValueText {
   }
 
   /// The non-nil properties of an object, by name.
-  static func properties<T: ObjectReading & ~Copyable>(
+  package static func properties<T: ObjectReading & ~Copyable>(
     of object: ManagedObject, _ model: ManagedObjectModel, _ transaction: borrowing T, memberLimit: Int
   ) throws -> [(name: String, text: String)] {
     var result: [(name: String, text: String)] = []

@@ -2,20 +2,27 @@
 ///
 /// Bruls, Huizing and van Wijk, Squarified Treemaps (2000): rows are filled along the shorter side while that makes the
 /// worst of them squarer. The rectangles tile the area: neighbours share the same edge, to the last bit.
-enum Treemap {
-  struct Rectangle: Equatable {
-    var left: Double
-    var top: Double
-    var right: Double
-    var bottom: Double
+package enum Treemap {
+  package struct Rectangle: Equatable {
+    package var left: Double
+    package var top: Double
+    package var right: Double
+    package var bottom: Double
 
-    var width: Double { right - left }
-    var height: Double { bottom - top }
+    package init(left: Double, top: Double, right: Double, bottom: Double) {
+      self.left = left
+      self.top = top
+      self.right = right
+      self.bottom = bottom
+    }
+
+    package var width: Double { right - left }
+    package var height: Double { bottom - top }
   }
 
   /// - Parameter sizes: descending, none negative.
   /// - Returns: the rectangles in the order of the sizes.
-  static func layout(_ sizes: [Double], in area: Rectangle) -> [Rectangle] {
+  package static func layout(_ sizes: [Double], in area: Rectangle) -> [Rectangle] {
     var rest = area
     var restSize = sizes.reduce(0, +)
     var found: [Rectangle] = []

@@ -1,8 +1,8 @@
-import KVClone
+package import KVClone
 
 extension JSONWriter {
   /// Returns the text of an object.
-  static func object(_ body: (inout JSONWriter) throws -> Void) rethrows -> String {
+  package static func object(_ body: (inout JSONWriter) throws -> Void) rethrows -> String {
     var json = JSONWriter()
     json.beginObject()
     try body(&json)
@@ -11,7 +11,7 @@ extension JSONWriter {
   }
 
   /// Writes a member that is an array of objects.
-  mutating func list<Element>(_ name: String, _ elements: [Element], _ body: (inout JSONWriter, Element) -> Void) {
+  package mutating func list<Element>(_ name: String, _ elements: [Element], _ body: (inout JSONWriter, Element) -> Void) {
     key(name)
     beginArray()
     for element in elements {
@@ -23,7 +23,7 @@ extension JSONWriter {
   }
 
   /// Writes a member that is an object, or null.
-  mutating func nullable<Value>(_ name: String, _ value: Value?, _ body: (inout JSONWriter, Value) -> Void) {
+  package mutating func nullable<Value>(_ name: String, _ value: Value?, _ body: (inout JSONWriter, Value) -> Void) {
     key(name)
     guard let value else { return null() }
     beginObject()
@@ -32,7 +32,7 @@ extension JSONWriter {
   }
 
   /// Writes the common members of findings about a store's file: location and message.
-  mutating func finding(_ kind: String, object: String?, property: String?, page: Int?, message: String) {
+  package mutating func finding(_ kind: String, object: String?, property: String?, page: Int?, message: String) {
     member("kind", kind)
     nullable("object", object)
     nullable("property", property)
@@ -41,7 +41,7 @@ extension JSONWriter {
   }
 
   /// Writes the members of an object, a value or a link that was skipped.
-  mutating func skipped(_ error: some KVCloneError, isWholeObject: Bool, line: Int? = nil) {
+  package mutating func skipped(_ error: some KVCloneError, isWholeObject: Bool, line: Int? = nil) {
     if let line { member("line", line) }
     member("kind", error.kindName)
     nullable("entity", error.entity)
@@ -52,13 +52,13 @@ extension JSONWriter {
   }
 
   /// Writes a member that is always present, null without a text.
-  mutating func nullable(_ name: String, _ value: String?) {
+  package mutating func nullable(_ name: String, _ value: String?) {
     key(name)
     if let value { string(value) } else { null() }
   }
 
   /// Writes a member that is always present, null without a number.
-  mutating func nullable(_ name: String, _ value: (some BinaryInteger)?) {
+  package mutating func nullable(_ name: String, _ value: (some BinaryInteger)?) {
     key(name)
     if let value { integer(value) } else { null() }
   }

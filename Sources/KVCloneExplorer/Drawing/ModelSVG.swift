@@ -1,8 +1,8 @@
-import KVClone
+package import KVClone
 
 /// A model as a picture: a box for each entity with its own properties, a curve from each relationship to its inverse,
 /// a dashed one from an entity to its parent.
-struct ModelSVG {
+package struct ModelSVG {
   private static let boxWidth = 250
   private static let rowHeight = 18
   private static let headHeight = 28
@@ -36,7 +36,7 @@ struct ModelSVG {
   private let model: ManagedObjectModel
 
   /// Arranges boxes by name in columns of about equal height.
-  init(_ model: ManagedObjectModel) {
+  package init(_ model: ManagedObjectModel) {
     self.model = model
     boxes = model.entities.sorted { $0.name < $1.name }.map { Box(entity: $0) }
     let columns = max(1, Int(Double(boxes.count).squareRoot().rounded(.up)))
@@ -62,7 +62,7 @@ struct ModelSVG {
     """
 
   /// The document.
-  var text: String {
+  package var text: String {
     var svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"\(width)\" height=\"\(height)\" "
     svg += "viewBox=\"0 0 \(width) \(height)\" font-family=\"sans-serif\" font-size=\"12\">\n"
     svg += "<title>\(Text.xml(model.name))</title>\n\(Self.styleSheet)"

@@ -1,0 +1,31 @@
+/// Options of an ``Explorer``.
+public struct ExplorerOptions: Sendable {
+  /// Whether requests may change the store: clone objects, and roll back to snapshots.
+  public var allowsWrites = false
+
+  /// The path below which a server mounts the explorer, such as `/explorer`; empty for the root.
+  public var basePath = ""
+
+  /// Names of the server that a `Host` header may have, with the port if it is not the scheme's own; nil accepts every
+  /// name. A page of another site can lead a browser to a server on loopback under its own name (DNS rebinding), so a
+  /// server without authentication of its own needs this list.
+  public var allowedHosts: Set<String>?
+
+  /// A secret that a first request carries as `?token=`, and all further requests as a cookie; nil without
+  /// authentication, for a service that authenticates its users itself.
+  public var token: String?
+
+  /// The longest accepted body of a request, in bytes.
+  public var maximumBodySize = 1 << 20
+
+  /// The longest accepted path with its query, in bytes.
+  public var maximumTargetSize = 16 << 10
+
+  /// The number of requests that are answered concurrently; further ones wait, and after ``requestTimeLimit`` get 503.
+  public var maximumConcurrentRequests = 64
+
+  /// The time after which a page, such as a sort without an index, is cancelled with a message that names a remedy.
+  public var requestTimeLimit = Duration.seconds(2)
+
+  public init() {}
+}

@@ -1,0 +1,4 @@
+/// Routes of clone previews, and clones.
+enum CloneRoutes {
+  static let all: [Route] = []
+}

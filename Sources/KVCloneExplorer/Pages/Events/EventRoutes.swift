@@ -1,0 +1,4 @@
+/// Routes of live updates.
+enum EventRoutes {
+  static let all: [Route] = []
+}

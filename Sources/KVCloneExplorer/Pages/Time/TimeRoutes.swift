@@ -1,0 +1,4 @@
+/// Routes of snapshots, comparisons and rollbacks.
+enum TimeRoutes {
+  static let all: [Route] = []
+}

@@ -1,0 +1,64 @@
+import KVCloneCore
+
+/// The content of a page: data that was read from the store, and its three formats.
+///
+/// A handler reads everything in a short transaction, and renders after it.
+protocol Page: Sendable {
+  /// The title, without the name of the store.
+  var title: String { get }
+
+  /// The item of the navigation that the page belongs to.
+  var section: PageSection { get }
+
+  /// The place of the page: the names and paths of the pages above it.
+  func breadcrumbs(_ context: PageContext) -> [(name: String, link: String)]
+
+  /// The content below the heading.
+  func html(_ context: PageContext) -> HTML
+
+  /// Writes the members of the JSON document.
+  func write(to json: inout JSONWriter)
+
+  /// The same data as rows.
+  var table: PageTable { get }
+}
+
+extension Page {
+  func breadcrumbs(_ context: PageContext) -> [(name: String, link: String)] { [] }
+}
+
+/// Items of the navigation.
+enum PageSection: String, Sendable, CaseIterable {
+  case entities = "Entities"
+  case model = "Model"
+  case time = "Time"
+  case store = "Store"
+
+  var path: String {
+    switch self {
+    case .entities: "/"
+    case .model: "/model"
+    case .time: "/time"
+    case .store: "/store"
+    }
+  }
+}
+
+/// Rows of texts: the CSV of a page. Nil is a missing value.
+struct PageTable: Sendable {
+  var columns: [String]
+  var rows: [[String?]]
+}
+
+/// The formats of a page.
+enum PageFormat: String, Sendable {
+  case html, json, csv
+
+  var contentType: String {
+    switch self {
+    case .html: "text/html; charset=utf-8"
+    case .json: "application/json"
+    case .csv: "text/csv; charset=utf-8"
+    }
+  }
+}

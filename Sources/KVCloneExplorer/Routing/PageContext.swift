@@ -1,0 +1,56 @@
+import KVClone
+
+/// A request together with the store, for the handlers of pages.
+struct PageContext: Sendable {
+  let store: ObjectStore
+  let options: ExplorerOptions
+  let request: ExplorerRequest
+  /// Decoded parameters of the path.
+  let parameters: [String: String]
+  let query: QueryItems
+  /// The items of a form that was posted.
+  let form: QueryItems
+  let format: PageFormat
+
+  var model: ManagedObjectModel { store.model }
+
+  /// The snapshot that the page shows; nil for the present state.
+  var snapshotName: String? { query["at"] }
+
+  /// Runs `body` in a read transaction of the present state, or of the snapshot of `?at=`.
+  ///
+  /// Keep it short, and render after it: a transaction retains pages of the file.
+  func read<Result: Sendable>(_ body: @Sendable (borrowing ReadTransaction) throws -> Result) async throws -> Result {
+    guard let snapshotName else { return try await store.read(body) }
+    return try await store.snapshot(named: snapshotName).read(body)
+  }
+
+  /// Returns a parameter of the path.
+  ///
+  /// - Throws: ``ExplorerError`` if the route has no parameter with this name.
+  func parameter(_ name: String) throws -> String {
+    guard let value = parameters[name] else { throw ExplorerError(.notFound, "there is no such page") }
+    return value
+  }
+
+  /// Returns the URL of a page of the same state: below the base path, and at the same snapshot.
+  ///
+  /// - Parameters:
+  ///   - segments: of the path, not encoded.
+  ///   - items: of the query; nil values are left out.
+  func link(_ segments: [String], _ items: [(name: String, value: String?)] = []) -> String {
+    var query = QueryItems()
+    for item in items { if let value = item.value { query.append(item.name, value) } }
+    if let snapshotName, !items.contains(where: { $0.name == "at" }) { query.append("at", snapshotName) }
+    let path = options.basePath + "/" + segments.map(PercentEncoding.encode).joined(separator: "/")
+    return query.items.isEmpty ? path : "\(path)?\(query.text)"
+  }
+
+  /// Returns the URL of this page with some items of the query replaced; nil removes an item.
+  func link(replacing items: [(name: String, value: String?)]) -> String {
+    var query = query
+    for item in items { query[item.name] = item.value }
+    let path = options.basePath + request.path
+    return query.items.isEmpty ? path : "\(path)?\(query.text)"
+  }
+}

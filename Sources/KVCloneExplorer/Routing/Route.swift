@@ -1,0 +1,38 @@
+/// A method and a pattern of paths, and the function that answers them.
+struct Route: Sendable {
+  enum Reply: Sendable {
+    case page(any Page)
+    /// 303 to a path that ``PageContext/link(_:_:)`` made.
+    case redirect(String)
+    case response(ExplorerResponse)
+  }
+
+  typealias Handler = @Sendable (PageContext) async throws -> Reply
+
+  var method: String
+  /// Segments; one that starts with a colon matches any segment, and is a parameter.
+  var segments: [String]
+  var answer: Handler
+
+  /// - Parameter pattern: such as `/entities/:entity`.
+  static func get(_ pattern: String, _ answer: @escaping Handler) -> Route { Route("GET", pattern, answer) }
+
+  /// A change of the store: the handler runs only if ``ExplorerOptions/allowsWrites`` is set and the origin was checked.
+  static func post(_ pattern: String, _ answer: @escaping Handler) -> Route { Route("POST", pattern, answer) }
+
+  private init(_ method: String, _ pattern: String, _ answer: @escaping Handler) {
+    self.method = method
+    self.answer = answer
+    segments = pattern.split(separator: "/").map(String.init)
+  }
+
+  /// Returns the parameters if the path matches.
+  func parameters(in path: [String]) -> [String: String]? {
+    guard path.count == segments.count else { return nil }
+    var found: [String: String] = [:]
+    for (segment, part) in zip(segments, path) {
+      if segment.hasPrefix(":") { found[String(segment.dropFirst())] = part } else if segment != part { return nil }
+    }
+    return found
+  }
+}
