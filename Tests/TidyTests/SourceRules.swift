@@ -24,7 +24,7 @@ enum SourceRules {
       "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
       "KVCloneTracing",
     ],
-    "KVCloneExplorer": ["KVClone", "KVCloneOperations", "KVCloneQuery", "KVCloneCore", "KVCloneModel"],
+    "KVCloneExplorer": ["KVClone", "KVCloneOperations", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneModel"],
     "CKVClonePostgres": [],
     "KVClonePostgres": [
       "CKVClonePostgres", "KVClone", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing",

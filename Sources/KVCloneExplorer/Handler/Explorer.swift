@@ -1,77 +1,140 @@
 public import KVClone
+import KVCloneLMDB
 
 /// Answers requests of a browser with pages about a store.
 ///
 /// It needs no server of its own: a server passes requests on, and sends the responses. Requests read in short
 /// transactions, and change nothing unless ``ExplorerOptions/allowsWrites`` is set.
 public final class Explorer: Sendable {
+  /// The largest number of threads. Pages read the store without suspending, which would block the threads that all
+  /// tasks of the process share.
+  private static let maximumThreadCount = 16
+
   let store: ObjectStore
   let options: ExplorerOptions
+  let openStreams: OpenStreams
+  let requests: RequestQueue
+  private let hosts: HostGuard
+  private let access: AccessGuard
+  let threads: ReadThreads
+  let routes: [Route]
 
-  private static let routes: [Route] =
+  private static let allRoutes: [Route] =
     AssetRoutes.all + EntityRoutes.all + ObjectRoutes.all + CloneRoutes.all + TimeRoutes.all + ModelRoutes.all
     + StoreRoutes.all + GraphRoutes.all + EventRoutes.all
 
-  public init(_ store: ObjectStore, options: ExplorerOptions = ExplorerOptions()) {
+  /// Creates an explorer of an open store, which remains the caller's to close.
+  public convenience init(_ store: ObjectStore, options: ExplorerOptions = ExplorerOptions()) {
+    self.init(store, options: options, routes: Self.allRoutes)
+  }
+
+  init(_ store: ObjectStore, options: ExplorerOptions, routes: [Route]) {
+    var options = options
+    while options.basePath.hasSuffix("/") { options.basePath.removeLast() }
+    if !options.basePath.isEmpty, !options.basePath.hasPrefix("/") { options.basePath = "/" + options.basePath }
     self.store = store
     self.options = options
+    self.routes = routes
+    let count = max(1, options.maximumConcurrentRequests)
+    openStreams = OpenStreams(limit: options.maximumOpenStreams)
+    requests = RequestQueue(limit: count, waitingLimit: 16 * count, patience: options.requestTimeLimit)
+    threads = ReadThreads(count: min(count, Self.maximumThreadCount))
+    hosts = HostGuard(options)
+    access = AccessGuard(options, store)
   }
 
   /// Answers a request; failures become responses with a status from 400.
   public func respond(to request: ExplorerRequest) async -> ExplorerResponse {
-    do {
-      return try await answer(request)
-    } catch let error as ExplorerError {
-      return ExplorerResponse(status: error.status, "text/plain; charset=utf-8", error.message)
+    var response = await answer(request)
+    SecurityHeaders.apply(to: &response)
+    if request.method == "HEAD" { response.body = .bytes([]) }
+    return response
+  }
+
+  /// Ends the responses that do not end by themselves, and answers all further requests with 503.
+  ///
+  /// Call it when the server begins to shut down: the server can then wait until all responses have ended.
+  public func shutdown() { openStreams.shutDown() }
+
+  private func answer(_ request: ExplorerRequest) async -> ExplorerResponse {
+    let admission: Admission
+    do throws(ExplorerError) {
+      admission = try admit(request)
     } catch {
-      return ExplorerResponse(status: 500, "text/plain; charset=utf-8", "\(error)")
+      return refusal(ErrorPage(report: ErrorReport(error)), request)
+    }
+    switch admission {
+    case .redirect(let response): return response
+    case .page(let target): return await answer(request, target)
     }
   }
 
-  private func answer(_ request: ExplorerRequest) async throws -> ExplorerResponse {
-    var request = request
-    var format = PageFormat.html
-    for suffix in [PageFormat.json, .csv] where request.path.hasSuffix(".\(suffix.rawValue)") {
-      request.path.removeLast(suffix.rawValue.count + 1)
-      format = suffix
-    }
-    guard let query = QueryItems(request.query) else { throw ExplorerError(.badRequest, "the query is not UTF-8") }
-    let path = try request.path.split(separator: "/").map { segment in
-      guard let text = PercentEncoding.decode(segment) else {
-        throw ExplorerError(.badRequest, "the path is not percent-encoded UTF-8")
-      }
-      return text
-    }
-    for route in Self.routes where route.method == request.method {
-      guard let parameters = route.parameters(in: path) else { continue }
-      let context = PageContext(
-        store: store, options: options, request: request, parameters: parameters, query: query, form: QueryItems(),
-        format: format)
-      return try response(await route.answer(context), context)
-    }
-    throw ExplorerError(.notFound, "there is no such page")
+  // MARK: Admission
+
+  private enum Admission {
+    case page(RequestTarget)
+    case redirect(ExplorerResponse)
   }
 
-  private func response(_ reply: Route.Reply, _ context: PageContext) throws -> ExplorerResponse {
-    switch reply {
-    case .response(let response): return response
-    case .redirect(let target): return ExplorerResponse(status: 303, headers: [("Location", target)])
-    case .page(let page):
-      switch context.format {
-      case .html: return ExplorerResponse(PageFormat.html.contentType, PageShell.document(page, context).text)
-      case .json:
-        var json = JSONWriter()
-        json.beginObject()
-        page.write(to: &json)
-        json.endObject()
-        json.newLine()
-        return ExplorerResponse(PageFormat.json.contentType, json.bytes)
-      case .csv:
-        let table = page.table
-        let rows = [table.columns] + table.rows
-        return ExplorerResponse(
-          PageFormat.csv.contentType, rows.map { CSV.row($0) + "\n" }.joined())
+  /// Checks everything that does not depend on the page. Nothing of the store is read before.
+  private func admit(_ request: ExplorerRequest) throws(ExplorerError) -> Admission {
+    if openStreams.isShutDown { throw ExplorerError(.shutDown, "the explorer is shutting down; start it again") }
+    try RequestLimits.check(request, options)
+    let host = try hosts.check(request)
+    guard ["GET", "HEAD", "POST"].contains(request.method) else {
+      throw ExplorerError.methodNotAllowed(["GET", "HEAD", "POST"])
+    }
+    let target: RequestTarget
+    switch try RequestTarget.locate(request, options) {
+    case .page(let found): target = found
+    case .base:
+      return .redirect(redirect(to: options.basePath + "/", try RequestTarget.query(request)))
+    }
+    // The style sheet is the same for all stores, and the page of a refusal uses it.
+    if target.segments.first != "assets" {
+      switch try access.check(request, target.query, host) {
+      case .granted: break
+      case .exchange(let cookie):
+        var query = target.query
+        query["token"] = nil
+        var response = redirect(to: options.basePath + target.path + (target.format?.suffix ?? ""), query)
+        response.headers.append(("Set-Cookie", cookie))
+        return .redirect(response)
       }
     }
+    if request.method == "POST" {
+      try OriginGuard.check(request, host)
+      guard options.allowsWrites, !store.options.isReadOnly else {
+        throw ExplorerError(
+          .readOnly, "the explorer does not change this store; start it with writes allowed, on a writable store")
+      }
+    }
+    return .page(target)
+  }
+
+  private func redirect(to path: String, _ query: QueryItems) -> ExplorerResponse {
+    redirect(to: query.items.isEmpty ? path : "\(path)?\(query.text)")
+  }
+
+  func redirect(to target: String) -> ExplorerResponse {
+    ExplorerResponse(status: 303, headers: [("Location", target), ("Content-Length", "0")])
+  }
+
+  /// The response to a client that may not see anything of the store.
+  private func refusal(_ error: ErrorPage, _ request: ExplorerRequest) -> ExplorerResponse {
+    let target: RequestTarget? =
+      if case .page(let target) = try? RequestTarget.locate(request, options) { target } else { nil }
+    let format = target?.format ?? AcceptHeader.format(request)
+    var response: ExplorerResponse
+    if format == .html {
+      let path = error.report.status == 401 ? target.map { options.basePath + $0.path } : nil
+      let stylesheet = options.basePath + Asset.stylesheet.path
+      response = ExplorerResponse(format.contentType, error.bareDocument(stylesheet, path: path).text)
+    } else {
+      response = Rendering.data(error, format)
+    }
+    response.status = error.report.status
+    response.headers += error.report.headers
+    return response
   }
 }

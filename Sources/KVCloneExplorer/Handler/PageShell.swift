@@ -1,7 +1,6 @@
 /// The frame of all pages: head, navigation, breadcrumbs and heading.
 enum PageShell {
   static func document(_ page: any Page, _ context: PageContext) -> HTML {
-    let base = context.options.basePath
     var navigation: HTML = ""
     for section in PageSection.allCases {
       let current: HTML = section == page.section ? " aria-current=\"page\"" : ""
@@ -20,8 +19,8 @@ enum PageShell {
       <meta charset="utf-8">
       <meta name="viewport" content="width=device-width, initial-scale=1">
       <title>\(page.title) – \(context.model.name)</title>
-      <link rel="stylesheet" href="\(base)/assets/explorer.css">
-      <script src="\(base)/assets/explorer.js" defer></script>
+      <link rel="stylesheet" href="\(context.link(to: .stylesheet))">
+      <script src="\(context.link(to: .script))" defer></script>
       </head>
       <body>
       <a class="skip" href="#content">Skip to the content</a>

@@ -51,14 +51,24 @@ struct PageTable: Sendable {
 }
 
 /// The formats of a page.
-enum PageFormat: String, Sendable {
+enum PageFormat: String, Sendable, CaseIterable {
   case html, json, csv
 
-  var contentType: String {
+  /// The formats that a path can choose by its suffix.
+  static let suffixed: [PageFormat] = [.json, .csv]
+
+  var suffix: String { ".\(rawValue)" }
+
+  /// The content type without parameters.
+  var mediaType: String {
     switch self {
-    case .html: "text/html; charset=utf-8"
+    case .html: "text/html"
     case .json: "application/json"
-    case .csv: "text/csv; charset=utf-8"
+    case .csv: "text/csv"
     }
+  }
+
+  var contentType: String {
+    self == .json ? mediaType : "\(mediaType); charset=utf-8"
   }
 }

@@ -6,11 +6,15 @@ struct PageContext: Sendable {
   let options: ExplorerOptions
   let request: ExplorerRequest
   /// Decoded parameters of the path.
-  let parameters: [String: String]
+  var parameters: [String: String]
   let query: QueryItems
   /// The items of a form that was posted.
-  let form: QueryItems
+  var form: QueryItems
   let format: PageFormat
+  /// The end of the time that the request may take; ``read(_:)`` checks it by itself.
+  var deadline: Deadline
+  /// The responses of the explorer that do not end by themselves.
+  let openStreams: OpenStreams
 
   var model: ManagedObjectModel { store.model }
 
@@ -20,16 +24,18 @@ struct PageContext: Sendable {
   /// Runs `body` in a read transaction of the present state, or of the snapshot of `?at=`.
   ///
   /// Keep it short, and render after it: a transaction retains pages of the file.
+  ///
+  /// - Throws: ``ExplorerError`` with `timeLimit` if it takes longer than the deadline, and `cancelled`; errors of `body`
+  ///   and of the store.
   func read<Result: Sendable>(_ body: @Sendable (borrowing ReadTransaction) throws -> Result) async throws -> Result {
-    guard let snapshotName else { return try await store.read(body) }
-    return try await store.snapshot(named: snapshotName).read(body)
+    try await BoundedReader(store: store, deadline: deadline).read(at: snapshotName, body)
   }
 
   /// Returns a parameter of the path.
   ///
   /// - Throws: ``ExplorerError`` if the route has no parameter with this name.
   func parameter(_ name: String) throws -> String {
-    guard let value = parameters[name] else { throw ExplorerError(.notFound, "there is no such page") }
+    guard let value = parameters[name] else { throw ExplorerError.notFound }
     return value
   }
 
@@ -42,7 +48,7 @@ struct PageContext: Sendable {
     var query = QueryItems()
     for item in items { if let value = item.value { query.append(item.name, value) } }
     if let snapshotName, !items.contains(where: { $0.name == "at" }) { query.append("at", snapshotName) }
-    let path = options.basePath + "/" + segments.map(PercentEncoding.encode).joined(separator: "/")
+    let path = options.basePath + "/" + segments.map(PathSegment.encode).joined(separator: "/")
     return query.items.isEmpty ? path : "\(path)?\(query.text)"
   }
 
@@ -53,4 +59,13 @@ struct PageContext: Sendable {
     let path = options.basePath + request.path
     return query.items.isEmpty ? path : "\(path)?\(query.text)"
   }
+
+  /// Returns the URL of this page in another format.
+  func link(as format: PageFormat) -> String {
+    let path = options.basePath + request.path + (format == .html ? "" : format.suffix)
+    return query.items.isEmpty ? path : "\(path)?\(query.text)"
+  }
+
+  /// Returns the URL of a file of the explorer, which caches keep until its content changes.
+  func link(to asset: Asset) -> String { options.basePath + asset.path }
 }

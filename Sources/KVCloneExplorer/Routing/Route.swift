@@ -12,13 +12,25 @@ struct Route: Sendable {
   var method: String
   /// Segments; one that starts with a colon matches any segment, and is a parameter.
   var segments: [String]
+  /// Whether the time limit is that of changes, such as for a check of the whole store.
+  var isLong = false
   var answer: Handler
 
-  /// - Parameter pattern: such as `/entities/:entity`.
-  static func get(_ pattern: String, _ answer: @escaping Handler) -> Route { Route("GET", pattern, answer) }
+  /// - Parameters:
+  ///   - pattern: such as `/entities/:entity`.
+  ///   - isLong: whether the time limit is ``ExplorerOptions/longRequestTimeLimit``.
+  static func get(_ pattern: String, isLong: Bool = false, _ answer: @escaping Handler) -> Route {
+    var route = Route("GET", pattern, answer)
+    route.isLong = isLong
+    return route
+  }
 
   /// A change of the store: the handler runs only if ``ExplorerOptions/allowsWrites`` is set and the origin was checked.
-  static func post(_ pattern: String, _ answer: @escaping Handler) -> Route { Route("POST", pattern, answer) }
+  static func post(_ pattern: String, _ answer: @escaping Handler) -> Route {
+    var route = Route("POST", pattern, answer)
+    route.isLong = true
+    return route
+  }
 
   private init(_ method: String, _ pattern: String, _ answer: @escaping Handler) {
     self.method = method

@@ -6,14 +6,18 @@ public struct ExplorerResponse: Sendable {
   /// Header fields, with `Content-Type` and, if the length is known, `Content-Length`.
   public var headers: [(name: String, value: String)]
 
+  /// The content; empty for `HEAD`.
   public var body: Body
 
+  /// The content of a response.
   public enum Body: Sendable {
+    /// A content in memory.
     case bytes([UInt8])
     /// Chunks of at most 1 MiB, for a body of any length: a blob, an export, or events.
     case stream(AsyncThrowingStream<[UInt8], any Error>)
   }
 
+  /// Creates a response.
   public init(status: Int, headers: [(name: String, value: String)] = [], body: Body = .bytes([])) {
     self.status = status
     self.headers = headers

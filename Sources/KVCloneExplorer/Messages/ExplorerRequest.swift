@@ -15,6 +15,7 @@ public struct ExplorerRequest: Sendable {
   /// The whole body. A server reads at most ``ExplorerOptions/maximumBodySize`` bytes of it, and refuses longer ones.
   public var body: [UInt8]
 
+  /// Creates a request.
   public init(
     method: String = "GET", path: String, query: String = "", headers: [(name: String, value: String)] = [],
     body: [UInt8] = []
@@ -26,13 +27,16 @@ public struct ExplorerRequest: Sendable {
     self.body = body
   }
 
+  /// Returns the values of a header field.
+  ///
+  /// - Parameter name: in lower case.
+  func headers(_ name: String) -> [String] {
+    headers.filter { $0.name.utf8.count == name.utf8.count && $0.name.lowercased() == name }.map(\.value)
+  }
+
   /// Returns the value of a header field; nil if the request has none, or several.
   func header(_ name: String) -> String? {
-    var found: String?
-    for field in headers where field.name.utf8.count == name.utf8.count && field.name.lowercased() == name {
-      if found != nil { return nil }
-      found = field.value
-    }
-    return found
+    let values = headers(name)
+    return values.count == 1 ? values[0] : nil
   }
 }

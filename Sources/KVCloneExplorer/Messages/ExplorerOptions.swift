@@ -21,11 +21,19 @@ public struct ExplorerOptions: Sendable {
   /// The longest accepted path with its query, in bytes.
   public var maximumTargetSize = 16 << 10
 
-  /// The number of requests that are answered concurrently; further ones wait, and after ``requestTimeLimit`` get 503.
+  /// The number of requests that are answered concurrently. Further ones wait, at most sixteen times as many. After
+  /// ``requestTimeLimit`` they get 503.
   public var maximumConcurrentRequests = 64
+
+  /// The number of open pages that notice commits by themselves, each by a response that does not end.
+  public var maximumOpenStreams = 256
 
   /// The time after which a page, such as a sort without an index, is cancelled with a message that names a remedy.
   public var requestTimeLimit = Duration.seconds(2)
 
+  /// The time after which a change of the store, or a check of all of it, is cancelled.
+  public var longRequestTimeLimit = Duration.seconds(60)
+
+  /// Creates options for a read-only explorer without authentication.
   public init() {}
 }

@@ -1,0 +1,75 @@
+import KVClone
+
+extension Explorer {
+  /// Answers a request that the guards have admitted.
+  func answer(_ request: ExplorerRequest, _ target: RequestTarget) async -> ExplorerResponse {
+    var request = request
+    request.path = target.path
+    var context = PageContext(
+      store: store, options: options, request: request, parameters: [:], query: target.query, form: QueryItems(),
+      format: target.format ?? AcceptHeader.format(request), deadline: Deadline(after: options.requestTimeLimit),
+      openStreams: openStreams)
+    var response: ExplorerResponse
+    do throws(ExplorerError) {
+      let route: Route
+      (route, context.parameters) = try find(target, request.method == "HEAD" ? "GET" : request.method)
+      if route.method == "POST" { context.form = try FormBody.items(request) }
+      let complete = context
+      response = try await requests.run { await run(route, complete) }
+    } catch {
+      response = failure(error, context)
+    }
+    if target.format == nil, !response.headers.contains(where: { $0.name == "Vary" }) {
+      response.headers.append(("Vary", "Accept"))
+    }
+    return response
+  }
+
+  private func find(_ target: RequestTarget, _ method: String) throws(ExplorerError) -> (Route, [String: String]) {
+    var allowed: [String] = []
+    for route in routes {
+      guard let parameters = route.parameters(in: target.segments) else { continue }
+      if route.method == method { return (route, parameters) }
+      allowed += route.method == "GET" ? ["GET", "HEAD"] : [route.method]
+    }
+    throw allowed.isEmpty ? .notFound : .methodNotAllowed(allowed)
+  }
+
+  /// Runs the handler on the threads of the explorer, and cancels its task at the deadline.
+  private func run(_ route: Route, _ context: PageContext) async -> ExplorerResponse {
+    var context = context
+    context.deadline = Deadline(after: route.isLong ? options.longRequestTimeLimit : options.requestTimeLimit)
+    let complete = context
+    return await withTaskGroup(of: ExplorerResponse?.self) { group in
+      group.addTask(executorPreference: threads) { [self] in
+        do {
+          switch try await route.answer(complete) {
+          case .page(let page): return Rendering.response(page, complete)
+          case .redirect(let target): return redirect(to: target)
+          case .response(let response): return response
+          }
+        } catch {
+          return failure(error, complete)
+        }
+      }
+      group.addTask {
+        try? await Task.sleep(until: complete.deadline.end, clock: .continuous)
+        return nil
+      }
+      var response: ExplorerResponse?
+      for await result in group {
+        group.cancelAll()
+        if let result { response = result }
+      }
+      return response ?? failure(CancellationError(), complete)
+    }
+  }
+
+  private func failure(_ error: any Error, _ context: PageContext) -> ExplorerResponse {
+    let report = ErrorReport(error, context.deadline)
+    var response = Rendering.response(ErrorPage(report: report), context)
+    response.status = report.status
+    response.headers += report.headers
+    return response
+  }
+}
