@@ -51,13 +51,18 @@ extension Components {
   ///
   /// - Parameter svg: with a `viewBox`, without `width` and `height`.
   static func drawing(_ caption: String, _ svg: HTML) -> HTML {
-    "<figure class=\"drawing\">\(svg)<figcaption>\(caption)</figcaption></figure>"
+    """
+    <figure class="drawing"><div class="sheet" role="group" aria-label="\(caption)" tabindex="0">\(svg)</div>\
+    <figcaption>\(caption)</figcaption></figure>
+    """
   }
 
   /// A diagram that the script pans and zooms. Without it, the whole diagram is visible.
   ///
-  /// - Parameter svg: with a `viewBox`, without `width` and `height`. Its classes are in the style sheet: `box`, `head`,
-  ///   `link`, `parent`, `text`, and a colour as for badges.
+  /// A large diagram starts at a scale that is legible, at a shape with the class `current` if it has one.
+  ///
+  /// - Parameter svg: with a `viewBox`, without `width` and `height`. Its shapes have classes of the style sheet:
+  ///   `box`, `head`, `link`, `parent`, and a colour as for badges.
   static func diagram(_ caption: String, _ svg: HTML) -> HTML {
     """
     <figure class="diagram" data-panzoom><div class="controls script" role="group" aria-label="Zoom">\

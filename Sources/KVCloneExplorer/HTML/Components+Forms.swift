@@ -56,7 +56,8 @@ extension Components {
     for option in options {
       let check: HTML = option.isChecked ? " checked" : ""
       html += """
-        <label><input type="checkbox" name="\(name)" value="\(option.value)"\(check)><span>\(option.title)</span></label>
+        <label><input type="checkbox" name="\(name)" value="\(option.value)"\(check)>\
+        <span>\(option.title)</span></label>
         """
     }
     return html + "</fieldset>"

@@ -71,7 +71,7 @@ extension Components {
     return html + item("Next", next, "next") + "</nav>"
   }
 
-  /// Old and new values of properties, side by side; below each other at narrow widths.
+  /// Old and new values of properties, side by side.
   ///
   /// - Parameter rows: a nil side did not exist: the property's object was inserted or deleted.
   static func comparison(

@@ -1,41 +1,51 @@
-/// The frame of all pages: head, navigation, breadcrumbs and heading.
+import KVClone
+
+/// The frame of a page about a store.
 enum PageShell {
   static func document(_ page: any Page, _ context: PageContext) -> HTML {
-    var navigation: HTML = ""
-    for section in PageSection.allCases {
-      let current: HTML = section == page.section ? " aria-current=\"page\"" : ""
-      let target = context.link(section.path.split(separator: "/").map(String.init))
-      navigation += "<li><a href=\"\(target)\"\(current)>\(section.rawValue)</a></li>"
+    var frame = frame(page.title, section: page.section, context)
+    frame.trail = page.breadcrumbs(context).map { PageFrame.Link(title: $0.name, target: $0.link) }
+    frame.formats = [PageFormat.json, .csv].map {
+      PageFrame.Link(title: $0.rawValue.uppercased(), target: address(context, format: $0))
     }
-    var trail: HTML = ""
-    for item in page.breadcrumbs(context) { trail += "<li><a href=\"\(item.link)\">\(item.name)</a></li>" }
-    let moment: HTML? = context.snapshotName.map {
-      "<p class=\"moment\">At the snapshot <b>\($0)</b>. <a href=\"\(context.link(replacing: [("at", nil)]))\">Show the present state</a></p>"
-    }
-    return """
-      <!DOCTYPE html>
-      <html lang="en">
-      <head>
-      <meta charset="utf-8">
-      <meta name="viewport" content="width=device-width, initial-scale=1">
-      <title>\(page.title) – \(context.model.name)</title>
-      <link rel="stylesheet" href="\(context.link(to: .stylesheet))">
-      <script src="\(context.link(to: .script))" defer></script>
-      </head>
-      <body>
-      <a class="skip" href="#content">Skip to the content</a>
-      <header>
-      <nav aria-label="Sections"><ul>\(navigation)</ul></nav>
-      </header>
-      <main id="content" tabindex="-1">
-      <nav aria-label="Breadcrumbs"><ol class="trail">\(trail)</ol></nav>
-      \(moment)
-      <h1>\(page.title)</h1>
-      \(page.html(context))
-      </main>
-      </body>
-      </html>
-
-      """
+    frame.address = address(context)
+    return frame.document(page.html(context))
   }
+
+  /// A frame without a place and formats.
+  ///
+  /// - Parameter section: of the navigation; nil for a page outside of all, such as an error.
+  static func frame(_ title: String, section: PageSection?, _ context: PageContext) -> PageFrame {
+    let store = context.store
+    var frame = PageFrame(
+      title: title, base: context.options.basePath,
+      store: PageFrame.Link(title: name(of: store), target: context.link([])),
+      facts: [context.model.name, engine(of: store), context.snapshotName == nil ? "present" : "snapshot"])
+    frame.sections = PageSection.allCases.map {
+      let path = $0.path.split(separator: "/").map(String.init)
+      return PageFrame.Section(
+        link: PageFrame.Link(title: $0.rawValue, target: context.link(path)),
+        key: String($0.rawValue.prefix(1)).lowercased(), isCurrent: $0 == section)
+    }
+    frame.moment = context.snapshotName.map {
+      PageFrame.Link(title: $0, target: context.link(replacing: [("at", nil)]))
+    }
+    frame.isLive = context.snapshotName == nil
+    frame.allowsWrites = context.options.allowsWrites
+    return frame
+  }
+
+  private static func address(_ context: PageContext, format: PageFormat = .html) -> String {
+    let suffix = format == .html ? "" : ".\(format.rawValue)"
+    let path = context.options.basePath + context.request.path + suffix
+    return context.query.items.isEmpty ? path : "\(path)?\(context.query.text)"
+  }
+
+  /// The last part of the store's path or URL, without a query.
+  private static func name(of store: ObjectStore) -> String {
+    let path = store.path.prefix { $0 != "?" }
+    return path.split(separator: "/").last.map(String.init) ?? store.path
+  }
+
+  private static func engine(of store: ObjectStore) -> String { store.path.contains("://") ? "PostgreSQL" : "LMDB" }
 }
