@@ -57,7 +57,7 @@ struct ComponentsTests {
     #expect(Components.pager("3–4", previous: "/p", next: nil).text.contains("href=\"/p\" rel=\"prev\""))
   }
 
-  @Test(arguments: [(0, 0, "0"), (8, 16, "100"), (1, 0, "100"), (-5, 2, "0"), (1, 3, "33.33")])
+  @Test(arguments: [(0, 0, "0"), (8, 16, "50"), (1, 0, "0"), (-5, 2, "0"), (3, 2, "100"), (1, 3, "33.33")])
   func barStaysWithinItsTrack(part: Double, whole: Double, width: String) {
     #expect(Components.bar(part / whole).text.contains("class=\"fill\" width=\"\(width)\""))
   }

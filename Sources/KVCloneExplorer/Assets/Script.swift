@@ -59,9 +59,9 @@ enum Script {
         const check = make("input", undefined, { type: "checkbox", checked: load("keys") !== false });
         check.addEventListener("change", () => save("keys", check.checked));
         const label = make("label");
-        label.append(check, " Shortcuts of single keys");
+        label.append(check, "Shortcuts of single keys");
         const form = make("form", undefined, { method: "dialog" });
-        form.append(label, make("button", "Close", { className: "button" }));
+        form.append(label, make("button", "Close", { className: "button", autofocus: true }));
         dialog.append(make("h2", "Keyboard", { id: "help-title" }), list, form);
         document.body.append(dialog);
       }
@@ -104,9 +104,8 @@ enum Script {
         const focus = document.activeElement;
         const isInside = region.contains(focus);
         if (!fresh || (isInside && isField(focus)) || fresh.innerHTML === region.innerHTML) continue;
-        const target = isInside && focus.getAttribute("href");
         region.replaceWith(fresh);
-        if (target) fresh.querySelector(`[href="${CSS.escape(target)}"]`)?.focus({ preventScroll: true });
+        if (isInside) all("a", fresh).find((link) => link.isEqualNode(focus))?.focus({ preventScroll: true });
       }
     }
 

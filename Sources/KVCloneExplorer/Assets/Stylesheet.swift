@@ -16,7 +16,7 @@ enum Stylesheet {
     }
     *, ::before, ::after { box-sizing: border-box; }
     [hidden] { display: none !important; }
-    html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
+    html { scrollbar-gutter: stable; -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
     body { display: flex; flex-direction: column; min-height: 100vh; margin: 0; background: var(--paper);
       color: var(--ink); font: var(--t2)/1.45 var(--sans); font-variant-numeric: tabular-nums;
       overflow-wrap: break-word; }
@@ -89,6 +89,7 @@ enum Stylesheet {
     dialog::backdrop { background: rgb(0 0 0 / .4); }
     dialog dl { display: grid; grid-template-columns: max-content 1fr; gap: var(--s2) var(--s4);
       margin: var(--s3) 0 var(--s4); }
+    dialog label { display: inline-flex; align-items: center; gap: var(--s2); font-weight: 400; }
     dialog form { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center;
       gap: var(--s3); }
 
