@@ -51,7 +51,8 @@ package enum FetchExecutor {
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
     if request.sortsResults {
-      return try readAll(try sortedResults(request, in: session), in: session, body) { id in
+      let results = try sortedResults(request, limit: request.wanted, in: session).dropFirst(request.offset)
+      return try readAll(results, in: session, body) { id in
         session.schema.notFound(id)
       }
     }
@@ -89,34 +90,39 @@ package enum FetchExecutor {
     return request.limit.map { min($0, rest) } ?? rest
   }
 
-  /// Returns the ids of the results in their order.
-  private static func sortedResults(_ request: CompiledRequest, in session: borrowing Session) throws(StoreError)
-    -> ArraySlice<ObjectID>
-  {
+  /// Returns the ids of the first results in their order, or of those after a position.
+  ///
+  /// - Parameter isReversed: whether the results are those before the position, from the last to the first.
+  static func sortedResults(
+    _ request: CompiledRequest, beyond position: ResultPosition? = nil, isReversed: Bool = false, limit: Int?,
+    in session: borrowing Session
+  ) throws(StoreError) -> [ObjectID] {
     let evaluator = QueryEvaluator(session.schema)
-    let order = request.order
-    var results = SortedResults(order.map { $0.ascending }, limit: request.wanted)
+    let order = isReversed ? request.order.map(\.reversed) : request.order
+    var results = SortedResults(order.map { $0.ascending }, descendsByID: isReversed, limit: limit)
     let cutOff = Box(RecordTests())
     try forEachMatch(request, behind: cutOff.place, in: session) { (id, view) throws(StoreError) in
       if cutOff.value.surelyHold(view) { return true }
       let first = order[0].key(try evaluator.value(order[0].term, id, view, session))
       if results.isBehindAll(first) { return true }
-      if results.insert(try sortKeys(request, id, view, evaluator, in: session), id), let last = results.lastKey {
+      let keys = try sortKeys(request.order, id, view, evaluator, in: session)
+      if let position, !results.isBeyond(position, keys, id) { return true }
+      if results.insert(keys, id), let last = results.lastKey {
         // Ids ascend, so with a single sort key, later objects with an equal key sort behind as well.
-        let test = RecordTest(behind: last, order[0], isBehindEqual: order.count == 1)
+        let test = RecordTest(behind: last, order[0], isBehindEqual: order.count == 1 && !isReversed)
         cutOff.value.set(test.map { [$0] } ?? [])
       }
       return true
     }
-    return results.ids.dropFirst(request.offset)
+    return results.ids
   }
 
-  private static func sortKeys(
-    _ request: CompiledRequest, _ id: ObjectID, _ view: borrowing RecordView, _ evaluator: QueryEvaluator,
+  static func sortKeys(
+    _ orders: [CompiledRequest.Order], _ id: ObjectID, _ view: borrowing RecordView, _ evaluator: QueryEvaluator,
     in session: borrowing Session
   ) throws(StoreError) -> [QueryValue] {
     var keys: [QueryValue] = []
-    for order in request.order { keys.append(order.key(try evaluator.value(order.term, id, view, session))) }
+    for order in orders { keys.append(order.key(try evaluator.value(order.term, id, view, session))) }
     return keys
   }
 
@@ -162,7 +168,7 @@ package enum FetchExecutor {
         var results = SortedResults(request.order.map { $0.ascending }, limit: nil)
         for id in ids {
           guard let view = try session.record(id) else { throw IndexReader.damagedIndex }
-          results.insert(try sortKeys(request, id, view, evaluator, in: session), id)
+          results.insert(try sortKeys(request.order, id, view, evaluator, in: session), id)
         }
         return results.ids
       } _: { (id) throws(StoreError) in
@@ -210,7 +216,7 @@ package enum FetchExecutor {
 
   /// Adds the objects of a source; returns whether all of them are known to exist.
   @discardableResult
-  private static func gather(
+  static func gather(
     _ source: CompiledRequest.Source, into gathered: inout GatheredObjects, in session: borrowing Session
   ) throws(StoreError) -> Bool {
     switch source {
@@ -247,7 +253,7 @@ package enum FetchExecutor {
   }
 
   /// Calls `body` with an object if it matches the request; returns whether to continue.
-  private static func passes(
+  static func passes(
     _ id: ObjectID, isIndexed: Bool, _ filter: inout RecordFilter, in session: borrowing Session,
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) -> Bool {

@@ -158,7 +158,7 @@ enum IndexReader {
     }
   }
 
-  private static func forEachID(
+  static func forEachID(
     _ index: RequestIndex, _ interval: IndexScan.Interval, _ isPartlySorted: Bool, in session: borrowing Session,
     _ sort: ([ObjectID]) throws(StoreError) -> [ObjectID], _ body: (ObjectID) throws(StoreError) -> Bool
   ) throws(StoreError) -> Bool {
@@ -204,12 +204,29 @@ enum IndexReader {
   }
 
   /// Returns the values of the last key before `end`, which is not a key itself.
-  private static func lastValues(before end: [UInt8], in session: borrowing Session) throws(StoreError) -> [UInt8]? {
+  static func lastValues(before end: [UInt8], in session: borrowing Session) throws(StoreError) -> [UInt8]? {
     guard let entry = try session.storage.seek(session.schema.tables.indexes, end.span.bytes, .atOrBefore) else {
       return nil
     }
     guard let values = try? IndexKey.values(of: entry.key) else { throw Self.damagedIndex }
     return values.withUnsafeBytes { Array($0) }
+  }
+
+  /// Returns the last entry of an object before one of the same values.
+  ///
+  /// - Parameter id: the object of that entry; nil for the last entry.
+  static func lastObject(_ values: [UInt8], before id: ObjectID?, in session: borrowing Session) throws(StoreError)
+    -> ObjectID?
+  {
+    let last = id.map { $0.rawValue &- 1 } ?? .max
+    let key = values + withUnsafeBytes(of: last.bigEndian) { Array($0) }
+    guard let entry = try session.storage.seek(session.schema.tables.indexes, key.span.bytes, .atOrBefore) else {
+      return nil
+    }
+    guard let found = try? IndexKey.values(of: entry.key), let object = try? IndexKey.objectID(of: entry.key) else {
+      throw Self.damagedIndex
+    }
+    return found.isEqual(to: values) ? object : nil
   }
 }
 

@@ -58,17 +58,28 @@ package struct RequestPlanner {
     if let narrowest, narrowest.source.isOfNamedObjects, narrowest.count ?? 0 < Self.firstCount { return narrowest }
     if let narrowest, order.isEmpty, isSurelyCheaper(narrowest) { return narrowest }
     let everything = try IndexReader.upperBound(entity, in: session)
-    var best = Choice(source: .entity, count: nil)
-    var cost = use == .always ? Int.max : everything
+    let inOrder = try inOrder(tests, everything, session)
+    if use == .always, let inOrder { return inOrder.choice }
+    var best = inOrder?.choice ?? Choice(source: .entity, count: nil)
+    var cost = min(use == .always ? Int.max : everything, inOrder?.cost ?? .max)
+    if let inOrder, inOrder.cost > cost { best = Choice(source: .entity, count: nil) }
     if let narrowest {
-      let counted = try recounted(narrowest, limit: everything / Self.lookupCost + 1, session)
+      let counted = try recounted(narrowest, limit: min(cost, everything) / Self.lookupCost + 1, session)
       let found = price(counted)
       if found < cost { (best, cost) = (counted, found) }
     }
-    if order.isEmpty || use == .never { return best }
+    return best
+  }
+
+  /// The cheapest scan in the order of the request, if an index has it.
+  private func inOrder(
+    _ tests: [ColumnTest?], _ everything: Int, _ session: borrowing Session
+  ) throws(StoreError) -> (choice: Choice, cost: Int)? {
+    if order.isEmpty || use == .never { return nil }
+    var best: (choice: Choice, cost: Int)?
     for index in indexes {
       guard let candidate = try ordered(index, tests, everything, session) else { continue }
-      if candidate.cost <= cost || use == .always { (best, cost) = (candidate.choice, candidate.cost) }
+      if best.map({ candidate.cost <= $0.cost }) ?? true { best = candidate }
     }
     return best
   }
@@ -133,7 +144,9 @@ package struct RequestPlanner {
     guard let scan = IndexScan.ordered(index, tests),
       let ordered = OrderedScan(scan, order)
     else { return nil }
-    let limit = max(Self.firstCount, everything / Self.lookupCost + 1)
+    // The first results of an exact scan cost the same for any number of entries.
+    let isShort = scan.isExact && wanted ?? .max < Self.firstCount
+    let limit = isShort ? Self.firstCount : max(Self.firstCount, everything / Self.lookupCost + 1)
     var count = everything
     if scan.limitedCount > 0 {
       let counted = try IndexReader.countEntries(scan.intervals, limit: limit, in: session)

@@ -9,13 +9,16 @@ struct SortedResults {
   }
 
   private let directions: [Bool]
+  /// Whether equal results are in descending order of their ids.
+  private let descendsByID: Bool
   private let limit: Int?
   /// Without a limit, in the order of insertion. With one, a heap with the last of the kept results as its first
   /// element.
   private var entries: [Entry] = []
 
-  init(_ directions: [Bool], limit: Int?) {
+  init(_ directions: [Bool], descendsByID: Bool = false, limit: Int?) {
     self.directions = directions
+    self.descendsByID = descendsByID
     self.limit = limit
   }
 
@@ -61,7 +64,12 @@ struct SortedResults {
       case .greater: return !ascending
       }
     }
-    return left.id < right.id
+    return descendsByID ? left.id > right.id : left.id < right.id
+  }
+
+  /// Whether a result with these keys sorts behind a place between results.
+  func isBeyond(_ place: ResultPosition, _ keys: [QueryValue], _ id: ObjectID) -> Bool {
+    precedes(Entry(keys: place.keys, id: place.id), Entry(keys: keys, id: id))
   }
 
   private mutating func moveUp(_ index: Int) {

@@ -45,6 +45,8 @@ package struct CompiledRequest: Sendable {
     let term: QueryTerm
     let ascending: Bool
     let options: QueryComparison.Options
+
+    var reversed: Order { Order(term: term, ascending: !ascending, options: options) }
   }
 
   var entity: CompiledEntity { frame.entity }

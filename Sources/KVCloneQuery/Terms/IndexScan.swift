@@ -14,6 +14,8 @@ struct IndexScan: Sendable {
   let intervals: [Interval]
   /// The number of leading columns with a single value.
   let fixedCount: Int
+  /// The beginning of all keys: the id of the index, and the values of the columns with a single value.
+  let fixedBytes: [UInt8]
   /// The number of leading columns with any bounds.
   let limitedCount: Int
   /// Whether the condition holds for the objects of all entries, as far as they belong to the request's entity.
@@ -43,11 +45,12 @@ struct IndexScan: Sendable {
   var isInOrderOfIDs: Bool { intervals.count <= 1 && fixedCount == index.columns.count }
 
   private init(
-    index: RequestIndex, intervals: [Interval], fixedCount: Int, limitedCount: Int, isExact: Bool
+    index: RequestIndex, intervals: [Interval], fixedCount: Int, fixedBytes: [UInt8], limitedCount: Int, isExact: Bool
   ) {
     self.index = index
     self.intervals = intervals
     self.fixedCount = fixedCount
+    self.fixedBytes = fixedBytes
     self.limitedCount = limitedCount
     self.isExact = isExact
   }
@@ -62,6 +65,7 @@ struct IndexScan: Sendable {
   private static func scan(_ index: RequestIndex, _ tests: [ColumnTest?]) -> Scan? {
     var prefixes = [index.builder.bytes]
     var (fixedCount, limitedCount) = (0, 0)
+    var fixedBytes = index.builder.bytes
     var isUsed = Array(repeating: false, count: tests.count)
     var isExact = true
     var isOfWholeValues = true
@@ -82,7 +86,10 @@ struct IndexScan: Sendable {
         var sorted = points.values
         if sorted.count > 1 { sorted.sort { $0.lexicographicallyPrecedes($1) } }
         // A truncated text does not identify the value.
-        if fixedCount == place, sorted.count <= 1, points.isExact || !column.isText { fixedCount += 1 }
+        if fixedCount == place, sorted.count <= 1, points.isExact || !column.isText {
+          fixedCount += 1
+          fixedBytes += sorted.first ?? []
+        }
         isOfWholeValues = isOfWholeValues && !sorted.contains { $0.first == 0 }
         if prefixes.count == 1, sorted.count == 1 {
           prefixes[0] += sorted[0]
@@ -105,7 +112,7 @@ struct IndexScan: Sendable {
     }
     let intervals = prefixes.compactMap { interval($0, range?.parts ?? []) }
     let scan = IndexScan(
-      index: index, intervals: intervals, fixedCount: fixedCount, limitedCount: limitedCount,
+      index: index, intervals: intervals, fixedCount: fixedCount, fixedBytes: fixedBytes, limitedCount: limitedCount,
       isExact: isExact && isUsed.allSatisfy { $0 })
     return Scan(value: scan, isOfWholeValues: isOfWholeValues)
   }
