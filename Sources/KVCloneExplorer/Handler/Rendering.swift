@@ -3,10 +3,13 @@ import KVCloneCore
 /// Pages as responses.
 enum Rendering {
   static func response(_ page: any Page, _ context: PageContext) -> ExplorerResponse {
-    switch context.format {
-    case .html: ExplorerResponse(PageFormat.html.contentType, PageShell.document(page, context).text)
-    case .json, .csv: data(page, context.format)
-    }
+    var response =
+      switch context.format {
+      case .html: ExplorerResponse(PageFormat.html.contentType, PageShell.document(page, context).text)
+      case .json, .csv: data(page, context.format)
+      }
+    response.status = page.status
+    return response
   }
 
   /// The page as JSON or CSV.

@@ -7,6 +7,9 @@ protocol Page: Sendable {
   /// The title, without the name of the store.
   var title: String { get }
 
+  /// The status of the response.
+  var status: Int { get }
+
   /// The item of the navigation that the page belongs to.
   var section: PageSection { get }
 
@@ -24,6 +27,8 @@ protocol Page: Sendable {
 }
 
 extension Page {
+  var status: Int { 200 }
+
   func breadcrumbs(_ context: PageContext) -> [(name: String, link: String)] { [] }
 }
 

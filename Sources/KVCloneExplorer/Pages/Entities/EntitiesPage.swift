@@ -1,0 +1,127 @@
+import KVClone
+import KVCloneCore
+
+/// All entities of the store as a tree, with the numbers of their objects.
+struct EntitiesPage: Page {
+  struct Item: Sendable {
+    var entity: EntityDescription
+    var depth: Int
+    /// The number of objects with the subentities, and of the entity itself; nil if they are unknown.
+    var total: Int?
+    var own: Int?
+    /// The size of the table of a root entity in bytes; nil for subentities, which share it, and if it is unknown.
+    var bytes: UInt64?
+    var attributeCount: Int
+    var relationshipCount: Int
+  }
+
+  let items: [Item]
+  let objectCount: Int?
+  let modelName: String
+  let modelVersion: String
+  let storeUUID: String
+
+  static func read(_ context: PageContext) async throws -> EntitiesPage {
+    EntitiesPage(try await EntityCounts.read(context), context)
+  }
+
+  private init(_ counts: EntityCounts, _ context: PageContext) {
+    let model = context.model
+    let roots = model.entities.filter { $0.superentityName == nil }.map(\.name).sorted()
+    var items: [Item] = []
+    func add(_ name: String, depth: Int) {
+      guard let entity = model.entity(named: name) else { return }
+      items.append(
+        Item(
+          entity: entity, depth: depth, total: counts.total(of: name, in: model),
+          own: entity.isAbstract ? 0 : counts.own[name], bytes: counts.bytes[name],
+          attributeCount: model.attributes(of: name).count,
+          relationshipCount: model.relationships(of: name).count))
+      for child in model.directSubentities(of: name).sorted() { add(child, depth: depth + 1) }
+    }
+    for root in roots { add(root, depth: 0) }
+    self.items = items
+    var sum: Int? = 0
+    for root in roots {
+      guard let total = counts.total(of: root, in: model) else {
+        sum = nil
+        break
+      }
+      sum = sum.map { $0 + total }
+    }
+    objectCount = sum
+    modelName = model.name
+    modelVersion = model.versionIdentifier
+    storeUUID = context.store.uuid.uuidString
+  }
+
+  var title: String { "Entities" }
+  var section: PageSection { .entities }
+
+  func html(_ context: PageContext) -> HTML {
+    let figures: [(name: String, value: HTML)] = [
+      ("Objects", objectCount.map { Components.number($0) } ?? "not counted"),
+      ("Entities", Components.number(items.count)), ("Model", "\(modelName)"), ("Version", "\(modelVersion)"),
+    ]
+    let rows = items.map { row($0, context) }
+    return """
+      \(ObjectSearch.form(context))\(Components.live("entities", Components.figures(figures) + table(rows)))
+      \(Components.toolbar([Components.link("Sizes by entity and index", context.link(["store"]))]))
+      """
+  }
+
+  private func table(_ rows: [[HTML]]) -> HTML {
+    if rows.isEmpty { return Components.empty("The model has no entities.") }
+    return Components.table(
+      "Entities of \(modelName)",
+      columns: [
+        .init("Entity"), .init("Objects", isNumeric: true), .init("Without subentities", isNumeric: true),
+        .init("<span title=\"Records; blobs, long relationships and indexes are extra\">Size</span>", isNumeric: true),
+        .init("Attributes", isNumeric: true), .init("Relationships", isNumeric: true),
+      ], rows: rows)
+  }
+
+  private func row(_ item: Item, _ context: PageContext) -> [HTML] {
+    let name = item.entity.name
+    let indent = String(repeating: "\u{2003}", count: item.depth) + (item.depth > 0 ? "↳ " : "")
+    let badge: HTML? = item.entity.isAbstract ? " \(Components.badge("abstract"))" : nil
+    let link = Components.link(name, context.link(["entities", name]))
+    let hasSubentities = item.total != item.own || item.total == nil
+    return [
+      "<span aria-hidden=\"true\">\(indent)</span>\(link)\(badge)", count(item.total),
+      hasSubentities ? count(item.own) : "", item.bytes.map { Components.bytes($0) } ?? "",
+      Components.number(item.attributeCount),
+      Components.number(item.relationshipCount),
+    ]
+  }
+
+  private func count(_ count: Int?) -> HTML {
+    count.map { Components.number($0) } ?? Components.muted("not counted")
+  }
+
+  func write(to json: inout JSONWriter) {
+    json.member("store", storeUUID)
+    json.member("model", modelName)
+    json.member("modelVersion", modelVersion)
+    json.nullable("objects", objectCount)
+    json.list("entities", items) { json, item in
+      json.member("name", item.entity.name)
+      json.nullable("parent", item.entity.superentityName)
+      json.member("abstract", item.entity.isAbstract)
+      json.nullable("objects", item.total)
+      json.nullable("ownObjects", item.own)
+      json.nullable("bytes", item.bytes)
+    }
+  }
+
+  var table: PageTable {
+    PageTable(
+      columns: ["name", "parent", "abstract", "objects", "ownObjects", "bytes"],
+      rows: items.map { item in
+        [
+          item.entity.name, item.entity.superentityName, "\(item.entity.isAbstract)", item.total.map { "\($0)" },
+          item.own.map { "\($0)" }, item.bytes.map { "\($0)" },
+        ]
+      })
+  }
+}
