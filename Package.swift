@@ -206,7 +206,9 @@ let package = Package(
       swiftSettings: common),
     .testTarget(
       name: "KVCloneExplorerTests",
-      dependencies: ["KVCloneExplorer", "KVCloneOperations", "KVClone", "KVCloneDemo", "KVCloneTestSupport"],
+      dependencies: [
+        "KVCloneExplorer", "KVCloneOperations", "KVClone", "KVCloneDemo", "KVCloneTestSupport", "KVClonePeer",
+      ],
       swiftSettings: common),
     .testTarget(name: "TidyTests", swiftSettings: common),
     .testTarget(
