@@ -235,7 +235,8 @@ if Context.environment["KVCLONE_OPTIMIZED"] == "1" {
 // The fuzz targets have no main: libFuzzer brings it. So they are a program for `Tools/test --fuzz` only, and tests
 // otherwise.
 let fuzzed: [Target.Dependency] = [
-  "KVCloneOperations", "KVClone", "KVCloneTestSupport", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
+  "KVCloneExplorer", "KVCloneOperations", "KVClone", "KVCloneTestSupport", "KVCloneRecords", "KVCloneCoreData",
+  "KVCloneModel",
 ]
 if Context.environment["KVCLONE_FUZZ"] == "1" {
   package.targets.append(

@@ -5,7 +5,8 @@ import Testing
 /// Texts of a store cannot become markup.
 struct EscapingTests {
   @Test(arguments: [
-    ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"), ("a\" onload='x'", "a&quot; onload=&#39;x&#39;"),
+    ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+    ("a\" onload='x'", "a&quot; onload=&#39;x&#39;"),
     ("R&amp;D", "R&amp;amp;D"), ("\u{202E}gpj.exe", "⟨U+202E⟩gpj.exe"), ("a\0b\u{1B}[31m", "a␀b␛[31m"),
     ("two\nlines", "two↵lines"), ("\u{85}", "⟨U+0085⟩"), ("\u{FEFF}x", "⟨U+FEFF⟩x"), ("Käse 🧀", "Käse 🧀"),
   ])

@@ -41,7 +41,8 @@ enum SourceRules {
     "KVCloneModelTool": ["KVCloneGenerator", "KVCloneCoreData", "KVCloneModel"],
     "KVCloneFaultTool": ["KVClone", "KVCloneOperations", "KVCloneLMDB", "KVCloneRecords"],
     "KVCloneFuzz": [
-      "KVClone", "KVCloneCore", "KVCloneOperations", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
+      "KVClone", "KVCloneCore", "KVCloneOperations", "KVCloneExplorer", "KVCloneRecords", "KVCloneCoreData",
+      "KVCloneModel",
     ],
     "CKVCloneYardstick": [],
     "KVCloneLayerBenchmark": [

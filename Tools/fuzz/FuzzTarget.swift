@@ -19,7 +19,7 @@ struct FuzzTarget: Sendable {
 
   static let all: [FuzzTarget] =
     valueTargets + recordTargets + keyTargets + textTargets + storeTargets + predicateTargets
-    + mappingTargets + modelTargets + sqliteTargets + loadTargets
+    + mappingTargets + modelTargets + sqliteTargets + loadTargets + explorerTargets
 }
 
 /// Reads parameters of a target from the start of an input; the remaining bytes are under test.
