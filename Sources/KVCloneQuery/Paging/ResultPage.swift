@@ -45,7 +45,8 @@ extension ObjectReading where Self: ~Copyable {
   ///
   /// - Parameters:
   ///   - request: its limit and offset are ignored.
-  ///   - use: for tests.
+  ///   - use: `always` reads an index that has the order of the request also where sorting all matches costs less, for
+  ///     callers that read all pages.
   /// - Throws: the errors of `fetch(_:)`; `invalidPredicate` for a position of another order.
   package borrowing func page(
     _ span: PageSpan, of request: FetchRequest, use: RequestPlanner.IndexUse = .whereCheaper

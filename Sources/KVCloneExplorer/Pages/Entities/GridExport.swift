@@ -14,7 +14,9 @@ enum GridExport {
     if let problem = query.problem { throw problem.error }
     query.limit = rowCount
     let reader = GridReader(context, query)
-    let start = try await context.read { tx in try reader.read(reader.query.position, textLimit: nil, tx) }
+    let start = try await context.read { tx in
+      try reader.read(reader.query.position, textLimit: nil, prefersIndexOrder: true, tx)
+    }
     // Each page of another order would read all matches.
     if start.sortsMatches, start.hasMore {
       let advice = IndexAdvice.text(query, in: context.model) ?? ""
@@ -60,6 +62,8 @@ extension GridReader {
   /// Reads the rows behind a position, with a time limit of their own.
   fileprivate func following(_ position: String) async throws -> Part {
     let reader = BoundedReader(store: context.store, deadline: Deadline(after: context.options.requestTimeLimit))
-    return try await reader.read(at: context.snapshotName) { tx in try read((position, false), textLimit: nil, tx) }
+    return try await reader.read(at: context.snapshotName) { tx in
+      try read((position, false), textLimit: nil, prefersIndexOrder: true, tx)
+    }
   }
 }

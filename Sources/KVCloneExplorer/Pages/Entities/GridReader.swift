@@ -55,8 +55,12 @@ struct GridReader: Sendable {
   }
 
   /// Reads the rows from a position on.
+  ///
+  /// - Parameter prefersIndexOrder: whether to read an index that has the order also where reading and sorting all
+  ///   matches costs less for one page.
   func read(
-    _ position: (text: String, isBackward: Bool)?, textLimit: Int?, _ transaction: borrowing ReadTransaction
+    _ position: (text: String, isBackward: Bool)?, textLimit: Int?, prefersIndexOrder: Bool = false,
+    _ transaction: borrowing ReadTransaction
   ) throws -> Part {
     let request = query.request
     var span = PageSpan(limit: query.limit)
@@ -66,7 +70,8 @@ struct GridReader: Sendable {
       span =
         position.isBackward ? PageSpan(before: place, limit: query.limit) : PageSpan(after: place, limit: query.limit)
     }
-    let found = try transaction.page(span, of: request)
+    let use: RequestPlanner.IndexUse = prefersIndexOrder && !query.sort.isEmpty ? .always : .whereCheaper
+    let found = try transaction.page(span, of: request, use: use)
     var part = Part(hasMore: found.hasMore, sortsMatches: found.sortsMatches)
     (part.first, part.last) = (found.first.flatMap(PositionText.text), found.last.flatMap(PositionText.text))
     var byteCount = 0

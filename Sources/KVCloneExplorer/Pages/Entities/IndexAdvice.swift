@@ -9,7 +9,7 @@ enum IndexAdvice {
   }
 
   private static func forOrder(_ query: GridQuery, _ model: ManagedObjectModel) -> String? {
-    var elements: [(name: String, isAscending: Bool, isFolded: Bool)] = []
+    var elements: [Element] = []
     for (place, key) in query.sort.enumerated() {
       guard let attribute = model.attribute(key.key, of: query.entity.name), attribute.isStored,
         attribute.type != .binary, attribute.type != .transformable, attribute.type != .composite
@@ -24,6 +24,7 @@ enum IndexAdvice {
       // Long texts are cut in keys, so columns behind a text are not in order.
       if attribute.type == .string || attribute.type == .uri, place + 1 < query.sort.count { break }
     }
+    if hasIndex(elements, query.entity.name, model) { return nil }
     return declaration(elements, query.entity.name, "reads the objects in this order")
   }
 
@@ -36,6 +37,7 @@ enum IndexAdvice {
           .contains(comparison.operator)
       else { continue }
       let isFolded = comparison.options.isSuperset(of: GridSort.folded)
+      if hasIndex([(names[0], true, isFolded)], query.entity.name, model) { return nil }
       return declaration([(names[0], true, isFolded)], query.entity.name, "finds the objects that match")
     }
     return "No index supports these comparisons: add one with ==, <, >, IN, BETWEEN or BEGINSWITH on an attribute."
@@ -50,8 +52,23 @@ enum IndexAdvice {
     }
   }
 
+  private typealias Element = (name: String, isAscending: Bool, isFolded: Bool)
+
+  /// Whether the entity has an index with these columns, which can be read in either direction.
+  private static func hasIndex(_ elements: [Element], _ entity: String, _ model: ManagedObjectModel) -> Bool {
+    let indexes = ([entity] + model.superentities(of: entity)).flatMap { model.entity(named: $0)?.indexes ?? [] }
+    return indexes.contains { index in
+      guard index.elements.count == elements.count, index.partialPredicate == nil else { return false }
+      let pairs = Array(zip(index.elements, elements))
+      let areColumns = pairs.allSatisfy { column, wanted in
+        wanted.isFolded ? column.expression == "canonical:(\(wanted.name))" : column.propertyName == wanted.name
+      }
+      return areColumns && Set(pairs.map { $0.isAscending == $1.isAscending }).count == 1
+    }
+  }
+
   private static func declaration(
-    _ elements: [(name: String, isAscending: Bool, isFolded: Bool)], _ entity: String, _ effect: String
+    _ elements: [Element], _ entity: String, _ effect: String
   ) -> String {
     let names = elements.map { element in
       (element.isFolded ? "canonical:(\(element.name))" : element.name) + (element.isAscending ? "" : " descending")

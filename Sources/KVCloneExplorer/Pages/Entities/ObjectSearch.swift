@@ -48,7 +48,8 @@ struct SearchPage: Page {
     self.text = text
     reason = text.isEmpty ? "no id was given; write Entity/serial, such as Note/12" : error.message
     let parts = text.split(separator: "/")
-    let name = parts.dropLast().last.map(String.init) ?? ""
+    // A URI has the store before the entity.
+    let name = parts.count < 2 ? "" : String(text.hasPrefix("x-kvclone:") ? parts[parts.count - 2] : parts[0])
     entity = context.model.entity(named: name)?.name
     serial = parts.last.flatMap { UInt64($0.drop { $0 == "p" }) }
     let wanted = (name.isEmpty ? text : name).lowercased()

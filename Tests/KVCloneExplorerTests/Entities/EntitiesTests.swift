@@ -1,0 +1,118 @@
+import Foundation
+import KVClone
+import KVCloneTestSupport
+import Testing
+
+@testable import KVCloneExplorer
+
+@Suite("Entities and the search for objects")
+struct EntitiesTests {
+  let fixture: GridFixture
+
+  init() throws { fixture = try GridFixture() }
+
+  private func entities() async throws -> [String: [String: Any]] {
+    let response = await fixture.client().send("GET", "/", [("Accept", "application/json")])
+    let json = try #require(
+      try JSONSerialization.jsonObject(with: Data(response.text.utf8)) as? [String: Any])
+    let entities = try #require(json["entities"] as? [[String: Any]])
+    return Dictionary(uniqueKeysWithValues: entities.map { ($0["name"] as? String ?? "", $0) })
+  }
+
+  @Test("entities are a tree with the numbers of objects")
+  func counts() async throws {
+    #expect(try await entities().values.allSatisfy { $0["objects"] as? Int == 0 })
+    try fixture.fill(30)
+    try await fixture.store.write { tx in _ = try tx.insert("Shelf") }
+    let found = try await entities()
+    #expect(found["Item"]?["objects"] as? Int == 30 && found["Item"]?["ownObjects"] as? Int == 0)
+    #expect(found["Item"]?["abstract"] as? Bool == true)
+    #expect(found["Book"]?["objects"] as? Int == 20 && found["Book"]?["parent"] as? String == "Item")
+    #expect(found["Film"]?["objects"] as? Int == 10)
+    #expect(found["Shelf"]?["objects"] as? Int == 1)
+    let html = await fixture.client().send("GET", "/").text
+    for entity in ["Item", "Book", "Film", "Shelf"] { #expect(html.contains("href=\"/entities/\(entity)\"")) }
+    #expect(html.contains("name=\"id\"") && html.contains("Library"))
+    let csv = await fixture.client().send("GET", "/", [("Accept", "text/csv")]).text
+    #expect(csv.contains("Book,Item,false,20,20"))
+  }
+
+  @Test("the numbers at a snapshot are those of its state")
+  func countsOfSnapshot() async throws {
+    try fixture.fill(6)
+    try await fixture.store.createSnapshot(named: "six")
+    try fixture.fill(3)
+    let response = await fixture.client().send("GET", "/?at=six", [("Accept", "text/csv")])
+    #expect(response.text.contains("Book,Item,false,4,4"))
+  }
+
+  @Test("an id or a URI leads to its object, with the concrete entity")
+  func find() async throws {
+    let ids = try fixture.fill(3)
+    let client = fixture.client()
+    let uri = try await fixture.store.read { tx in try tx.uri(of: ids[2]) }
+    for text in ["Film/3", "Item/3", " Film/3 ", uri] {
+      let response = await client.send("GET", "/find?id=\(PercentEncoding.encode(text))")
+      #expect(response.status == 303 && response.header("Location") == "/objects/Film/3", "\(text)")
+    }
+    #expect(await client.send("GET", "/find?id=Film").header("Location") == "/entities/Film")
+  }
+
+  @Test(
+    "an id without an object leads to hints",
+    arguments: [
+      "", "Book/99", "Film/1", "12", "Boo/1", "book", "Book/", "/", "Book/99999999999999999999999", "Book/-1",
+      "x-kvclone://0/Book/p1", "<script>/1", "Book/1/2",
+    ])
+  func findNothing(text: String) async throws {
+    try fixture.fill(3)
+    let client = fixture.client()
+    let response = await client.send("GET", "/find?id=\(PercentEncoding.encode(text))")
+    #expect(response.status == 404)
+    #expect(response.text.contains("name=\"id\"") && !response.text.contains("<script>/1"))
+    if text.lowercased().hasPrefix("boo") { #expect(response.text.contains("href=\"/entities/Book\"")) }
+    let json = await client.send("GET", "/find.json?id=\(PercentEncoding.encode(text))")
+    #expect(json.status == 404 && json.text.contains("\"message\""))
+  }
+
+  @Test("all results stream as CSV in the order of an index, and in no other")
+  func export() async throws {
+    try fixture.fill(1203)
+    let client = fixture.client()
+    for sort in ["", "-year"] {
+      let response = await client.send("GET", "/entities/Item.csv?all=1&columns=year&sort=\(sort)")
+      var text = ""
+      for try await chunk in try response.stream() { text += String(decoding: chunk, as: UTF8.self) }
+      let lines = text.split(separator: "\n")
+      #expect(lines.count == 1204 && Set(lines).count == 1204 && lines[0] == "id,year")
+    }
+    #expect(await client.send("GET", "/entities/Item.csv?all=1&sort=added").status == 400)
+    #expect(await client.send("GET", "/entities/Item.json?all=1").status == 400)
+    #expect(await client.send("GET", "/entities/Item.csv?all=1&where=(").status == 400)
+  }
+
+  @Test("objects are named by the userInfo of the entity, or by their first text")
+  func displayNames() async throws {
+    let model = fixture.store.model
+    try await fixture.store.write { tx in
+      let shelf = try tx.insert("Shelf", ["code": .string("c1"), "label": .string(String(repeating: "é", count: 200))])
+      let book = try tx.insert("Book", ["title": .string("")])
+      let named = try DisplayName.read(shelf, in: model, tx)
+      #expect(named.id == "Shelf/1" && named.text?.unicodeScalars.count == DisplayName.maximumLength + 1)
+      #expect(try DisplayName.read(book, in: model, tx).title == "Book/1")
+      #expect(DisplayName.attribute(of: "Book", in: model) == "title")
+    }
+    #expect(Excerpt.beginning(of: "ab", 2) == "ab" && Excerpt.beginning(of: "abc", 2) == "ab…")
+    #expect(Excerpt.beginning(of: "ée", 2) == "ée")
+  }
+
+  @Test("an unknown entity is not found")
+  func unknownEntity() async throws {
+    let client = fixture.client()
+    for path in [
+      "/entities/Nope", "/entities/Nope.json", "/entities/Nope/explain", "/entities/Nope/words", "/entities/%2E%2E",
+    ] {
+      #expect(await client.send("GET", path).status == 404, "\(path)")
+    }
+  }
+}
