@@ -30,7 +30,7 @@ package enum FetchExecutor {
     let planner = RequestPlanner(
       entity: entity, schema: session.schema, wantedCodes: frame.wantedCodes,
       indexes: try usableIndexes(of: entity, in: session), use: use,
-      order: order, wanted: frame.wanted)
+      order: order, wanted: frame.wanted, isCount: isCount)
     let choice = try planner.choose(condition, session)
     return CompiledRequest(
       frame: frame, source: choice.source, estimate: choice.count, found: choice.found, condition: condition,
@@ -101,8 +101,10 @@ package enum FetchExecutor {
     let order = isReversed ? request.order.map(\.reversed) : request.order
     var results = SortedResults(order.map { $0.ascending }, descendsByID: isReversed, limit: limit)
     let cutOff = Box(RecordTests())
+    let before = position.flatMap { RecordTest(behind: $0.keys[0], order[0].reversed, isBehindEqual: false) }
+    let passed = Box(RecordTests(before.map { [$0] } ?? []))
     try forEachMatch(request, behind: cutOff.place, in: session) { (id, view) throws(StoreError) in
-      if cutOff.value.surelyHold(view) { return true }
+      if cutOff.value.surelyHold(view) || passed.value.surelyHold(view) { return true }
       let first = order[0].key(try evaluator.value(order[0].term, id, view, session))
       if results.isBehindAll(first) { return true }
       let keys = try sortKeys(request.order, id, view, evaluator, in: session)

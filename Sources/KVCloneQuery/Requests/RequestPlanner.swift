@@ -22,6 +22,8 @@ package struct RequestPlanner {
   let order: [CompiledRequest.Order]
   /// The maximum number of results.
   let wanted: Int?
+  /// Whether results are only counted.
+  var isCount = false
 
   typealias Source = CompiledRequest.Source
 
@@ -177,10 +179,9 @@ package struct RequestPlanner {
 
   /// The number of objects that are read from an index in the request's order until enough are found; nil for all.
   private func readInOrder(_ choice: Choice) -> Int? {
-    guard case .index(let scan) = choice.source, scan.isInOrderOfIDs, choice.isExact, order.isEmpty, let wanted,
-      wanted < Self.firstCount
-    else { return nil }
-    return wanted
+    guard case .index(let scan) = choice.source, choice.isExact, order.isEmpty, let wanted else { return nil }
+    // Counting ends at the limit, whatever the order.
+    return isCount || scan.isInOrderOfIDs && wanted < Self.firstCount ? wanted : nil
   }
 
   /// Counts the objects of a source, with duplicates for several branches of an OR; up to about `limit`.
