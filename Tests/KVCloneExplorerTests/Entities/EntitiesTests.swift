@@ -106,6 +106,25 @@ struct EntitiesTests {
     #expect(Excerpt.beginning(of: "ée", 2) == "ée")
   }
 
+  @Test("an engine without pages and without sizes of tables shows the same numbers and pages")
+  func otherEngine() async throws {
+    let store = try ObjectStore.create(in: MemoryStorage(), model: GridFixture.model)
+    defer { store.close() }
+    try await store.write { tx in
+      for number in 0..<60 {
+        _ = try tx.insert(number % 3 == 2 ? "Film" : "Book", ["year": .integer(Int64(number % 4))])
+      }
+    }
+    let client = ExplorerClient(store)
+    let csv = await client.send("GET", "/", [("Accept", "text/csv")]).text
+    #expect(csv.contains("Item,,true,60,0,\n") && csv.contains("Book,Item,false,40,40,\n"))
+    for sort in ["", "year", "-year"] {
+      let pages = try await client.pages("/entities/Item.json?limit=25&sort=\(sort)")
+      #expect(pages.map(\.count) == [25, 25, 10] && Set(pages.flatMap { $0 }).count == 60)
+    }
+    #expect(try await client.json("/entities/Book.json")["count"] as? Int == 40)
+  }
+
   @Test("an unknown entity is not found")
   func unknownEntity() async throws {
     let client = fixture.client()
