@@ -125,6 +125,10 @@ struct GridPage: Page {
           "No object matches the predicate.",
           Components.link("Remove the predicate", context.link(replacing: [("where", nil)])))
     }
+    if rows.isEmpty {
+      let target = context.link(replacing: [("after", nil), ("before", nil)])
+      return Components.empty("There are no objects on this page.", Components.link("First page", target))
+    }
     let columns = [Components.Column("Object")] + query.columns.map { column(for: $0, context) }
     let table = Components.table(
       "Objects of \(query.entity.name)", columns: columns,
@@ -132,8 +136,9 @@ struct GridPage: Page {
         [row.name.link(context)]
           + zip(query.columns, row.cells).map { column, cell in cell.html(column, of: row.name, context) }
       })
-    return table
-      + Components.pager(count?.html ?? "", first: first, previous: previous, next: next)
+    let all = context.link(replacing: [("all", "1"), ("after", nil), ("before", nil)], as: .csv)
+    return table + Components.pager(count?.html ?? "", first: first, previous: previous, next: next)
+      + Components.toolbar([Components.link("All results as CSV", all)], label: "Exports")
   }
 
   private func column(for column: GridColumn, _ context: PageContext) -> Components.Column {
