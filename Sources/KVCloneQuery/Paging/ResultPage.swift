@@ -36,7 +36,7 @@ package struct PageSpan: Sendable {
   }
 }
 
-extension ObjectReading where Self: ~Copyable {
+extension PageSpan {
   /// Returns a page of the results of a request, by keyset paging: the page begins at a position, and not at a number
   /// of skipped results, so inserted and deleted objects neither repeat nor hide others.
   ///
@@ -48,24 +48,28 @@ extension ObjectReading where Self: ~Copyable {
   ///   - use: `always` reads an index that has the order of the request also where sorting all matches costs less, for
   ///     callers that read all pages.
   /// - Throws: the errors of `fetch(_:)`; `invalidPredicate` for a position of another order.
-  package borrowing func page(
-    _ span: PageSpan, of request: FetchRequest, use: RequestPlanner.IndexUse = .whereCheaper
+  package func page<Reading: ObjectReading & ~Copyable>(
+    of request: FetchRequest, use: RequestPlanner.IndexUse = .whereCheaper, in transaction: borrowing Reading
   ) throws(StoreError) -> ResultPage {
-    try _withSession { (session) throws(StoreError) in
+    try transaction._withSession { (session) throws(StoreError) in
       var request = request
-      request.fetchLimit = span.limit + 1
+      request.fetchLimit = limit + 1
       request.fetchOffset = 0
       let compiled = try FetchExecutor.compile(request, use: use, in: session)
-      return try PageReader(request: compiled, span: span).read(in: session)
+      return try PageReader(request: compiled, span: self).read(in: session)
     }
   }
+}
 
+extension ResultPosition {
   /// Returns the position of an object among the results of a request; nil if it does not exist, or is of another
   /// entity.
   ///
   /// - Throws: the errors of `fetch(_:)`.
-  package borrowing func position(of id: ObjectID, in request: FetchRequest) throws(StoreError) -> ResultPosition? {
-    try _withSession { (session) throws(StoreError) in
+  package static func find<Reading: ObjectReading & ~Copyable>(
+    _ id: ObjectID, among request: FetchRequest, in transaction: borrowing Reading
+  ) throws(StoreError) -> ResultPosition? {
+    try transaction._withSession { (session) throws(StoreError) in
       var compiler = try session.schema.compiler(for: request, storeUUID: session.storeUUID)
       let frame = try compiler.frame(of: request)
       guard id.rootCode == frame.entity.rootCode, let view = try session.record(id),
@@ -79,7 +83,9 @@ extension ObjectReading where Self: ~Copyable {
   /// Returns the code of the root entity of an entity, which the ids of its objects have.
   ///
   /// - Throws: `unknownEntity`.
-  package borrowing func rootCode(of entity: String) throws(StoreError) -> UInt16 {
-    try _withSession { (session) throws(StoreError) in try session.schema.entity(entity).rootCode }
+  package static func rootCode<Reading: ObjectReading & ~Copyable>(
+    of entity: String, in transaction: borrowing Reading
+  ) throws(StoreError) -> UInt16 {
+    try transaction._withSession { (session) throws(StoreError) in try session.schema.entity(entity).rootCode }
   }
 }

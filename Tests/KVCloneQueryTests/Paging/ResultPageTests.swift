@@ -30,6 +30,14 @@ private let pagingModel = ManagedObjectModel("Paging") {
   }
 }
 
+extension ReadTransaction {
+  fileprivate borrowing func page(
+    _ span: PageSpan, of request: FetchRequest, use: RequestPlanner.IndexUse = .whereCheaper
+  ) throws(StoreError) -> ResultPage {
+    try span.page(of: request, use: use, in: self)
+  }
+}
+
 /// Pages, one after the other, have all results of a request: each once, and in order.
 @Suite("Pages of results")
 struct ResultPageTests {

@@ -3,7 +3,7 @@ import KVCloneCore
 
 /// Numbers of objects and bytes by entity, as far as they are known in short time.
 struct EntityCounts: Sendable {
-  /// The number of objects whose concrete entity is the one with the name.
+  /// The number of objects by their concrete entity.
   private(set) var own: [String: Int] = [:]
   /// The number of objects in the table of a root entity, which has those of all its subentities.
   private(set) var roots: [String: Int] = [:]

@@ -71,7 +71,7 @@ struct GridReader: Sendable {
         position.isBackward ? PageSpan(before: place, limit: query.limit) : PageSpan(after: place, limit: query.limit)
     }
     let use: RequestPlanner.IndexUse = prefersIndexOrder && !query.sort.isEmpty ? .always : .whereCheaper
-    let found = try transaction.page(span, of: request, use: use)
+    let found = try span.page(of: request, use: use, in: transaction)
     var part = Part(hasMore: found.hasMore, sortsMatches: found.sortsMatches)
     (part.first, part.last) = (found.first.flatMap(PositionText.text), found.last.flatMap(PositionText.text))
     var byteCount = 0
@@ -83,7 +83,7 @@ struct GridReader: Sendable {
       byteCount += row.byteCount
       if byteCount > Self.maximumByteCount, place + 1 < ids.count {
         part.hasMore = true
-        let end = try transaction.position(of: id, in: request).flatMap(PositionText.text)
+        let end = try ResultPosition.find(id, among: request, in: transaction).flatMap(PositionText.text)
         if span.isBackward { part.first = end } else { part.last = end }
         break
       }

@@ -59,13 +59,13 @@ enum PositionText {
     guard let serial = parts.first.flatMap({ UInt64($0) }), serial <= ObjectID.maximumSerial,
       parts.count == request.sortDescriptors.count + 1
     else { throw malformed }
-    let id = ObjectID(rootCode: try transaction.rootCode(of: request.entityName), serial: serial)
+    let id = ObjectID(rootCode: try ResultPosition.rootCode(of: request.entityName, in: transaction), serial: serial)
     let keys = try parts.dropFirst().map { part in
       guard let key = key(part) else { throw malformed }
       return key
     }
     if !keys.contains(where: \.isCut) { return ResultPosition(keys: keys.map(\.value), id: id) }
-    let present = try transaction.position(of: id, in: request)
+    let present = try ResultPosition.find(id, among: request, in: transaction)
     var values: [QueryValue] = []
     for (place, key) in keys.enumerated() {
       guard key.isCut, case .string(let start) = key.value else {
