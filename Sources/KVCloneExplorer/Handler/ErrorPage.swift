@@ -49,10 +49,10 @@ struct ErrorPage: Page {
 
   /// The page for a client that may not see anything of the store, not even the name of its model.
   ///
-  /// - Parameter path: of the request: browsers do not send a strict cookie with a request that another site has begun,
+  /// - Parameter retry: the URL of the request: browsers do not send a strict cookie with a request that another site has begun,
   ///   but with one that begins at this page.
-  func bareDocument(_ stylesheet: String, path: String?) -> HTML {
-    let retry: HTML? = path.map { "<p><a href=\"\($0)\">Try again</a></p>" }
+  func bareDocument(_ stylesheet: String, retry: String?) -> HTML {
+    let retry: HTML? = retry.map { "<p><a href=\"\($0)\">Try again</a></p>" }
     return """
       <!DOCTYPE html>
       <html lang="en">

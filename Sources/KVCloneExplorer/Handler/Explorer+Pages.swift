@@ -7,22 +7,18 @@ extension Explorer {
     request.path = target.path
     var context = PageContext(
       store: store, options: options, request: request, parameters: [:], query: target.query, form: QueryItems(),
-      format: target.format ?? AcceptHeader.format(request), deadline: Deadline(after: options.requestTimeLimit),
+      format: target.format ?? AcceptHeader.format(request), isNegotiated: target.format == nil,
+      deadline: Deadline(after: options.requestTimeLimit),
       openStreams: openStreams)
-    var response: ExplorerResponse
     do throws(ExplorerError) {
       let route: Route
       (route, context.parameters) = try find(target, request.method == "HEAD" ? "GET" : request.method)
       if route.method == "POST" { context.form = try FormBody.items(request) }
       let complete = context
-      response = try await requests.run { await run(route, complete) }
+      return try await requests.run { await run(route, complete) }
     } catch {
-      response = failure(error, context)
+      return failure(error, context)
     }
-    if target.format == nil, !response.headers.contains(where: { $0.name == "Vary" }) {
-      response.headers.append(("Vary", "Accept"))
-    }
-    return response
   }
 
   private func find(_ target: RequestTarget, _ method: String) throws(ExplorerError) -> (Route, [String: String]) {

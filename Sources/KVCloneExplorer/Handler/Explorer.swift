@@ -88,16 +88,15 @@ public final class Explorer: Sendable {
     switch try RequestTarget.locate(request, options) {
     case .page(let found): target = found
     case .base:
-      return .redirect(redirect(to: options.basePath + "/", try RequestTarget.query(request)))
+      let query = try RequestTarget.query(request)
+      return .redirect(redirect(to: options.basePath + "/" + (query.items.isEmpty ? "" : "?\(query.text)")))
     }
     // The style sheet is the same for all stores, and the page of a refusal uses it.
     if target.segments.first != "assets" {
       switch try access.check(request, target.query, host) {
       case .granted: break
       case .exchange(let cookie):
-        var query = target.query
-        query["token"] = nil
-        var response = redirect(to: options.basePath + target.path + (target.format?.suffix ?? ""), query)
+        var response = redirect(to: location(of: target, without: "token"))
         response.headers.append(("Set-Cookie", cookie))
         return .redirect(response)
       }
@@ -112,8 +111,12 @@ public final class Explorer: Sendable {
     return .page(target)
   }
 
-  private func redirect(to path: String, _ query: QueryItems) -> ExplorerResponse {
-    redirect(to: query.items.isEmpty ? path : "\(path)?\(query.text)")
+  /// Returns the URL of a page without an item of its query.
+  private func location(of target: RequestTarget, without item: String) -> String {
+    var query = target.query
+    query[item] = nil
+    let path = options.basePath + target.path + (target.format?.suffix ?? "")
+    return query.items.isEmpty ? path : "\(path)?\(query.text)"
   }
 
   func redirect(to target: String) -> ExplorerResponse {
@@ -127,9 +130,9 @@ public final class Explorer: Sendable {
     let format = target?.format ?? AcceptHeader.format(request)
     var response: ExplorerResponse
     if format == .html {
-      let path = error.report.status == 401 ? target.map { options.basePath + $0.path } : nil
+      let retry = error.report.status == 401 ? target.map { location(of: $0, without: "token") } : nil
       let stylesheet = options.basePath + Asset.stylesheet.path
-      response = ExplorerResponse(format.contentType, error.bareDocument(stylesheet, path: path).text)
+      response = ExplorerResponse(format.contentType, error.bareDocument(stylesheet, retry: retry).text)
     } else {
       response = Rendering.data(error, format)
     }

@@ -4,11 +4,11 @@ import KVCloneCore
 enum Rendering {
   static func response(_ page: any Page, _ context: PageContext) -> ExplorerResponse {
     var response =
-      switch context.format {
-      case .html: ExplorerResponse(PageFormat.html.contentType, PageShell.document(page, context).text)
-      case .json, .csv: data(page, context.format)
-      }
+      context.format == .html
+      ? ExplorerResponse(PageFormat.html.contentType, PageShell.document(page, context).text)
+      : data(page, context.format)
     response.status = page.status
+    if context.isNegotiated { response.headers.append(("Vary", "Accept")) }
     return response
   }
 

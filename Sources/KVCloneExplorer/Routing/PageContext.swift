@@ -11,6 +11,8 @@ struct PageContext: Sendable {
   /// The items of a form that was posted.
   var form: QueryItems
   let format: PageFormat
+  /// Whether the `Accept` header has chosen the format.
+  let isNegotiated: Bool
   /// The end of the time that the request may take; ``read(_:)`` checks it by itself.
   var deadline: Deadline
   /// The responses of the explorer that do not end by themselves.

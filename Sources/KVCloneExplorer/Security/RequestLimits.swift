@@ -2,6 +2,8 @@
 enum RequestLimits {
   static let maximumHeaderCount = 100
   static let maximumHeaderSize = 64 << 10
+  /// The largest number of items of a query or a form.
+  static let maximumItemCount = 1000
 
   static func check(_ request: ExplorerRequest, _ options: ExplorerOptions) throws(ExplorerError) {
     guard request.path.utf8.count + request.query.utf8.count <= options.maximumTargetSize else {
@@ -18,6 +20,11 @@ enum RequestLimits {
     }
     guard request.body.count <= options.maximumBodySize else {
       throw ExplorerError(.tooLarge, "the body is longer than \(options.maximumBodySize) bytes; send a shorter form")
+    }
+    let separator = UInt8(ascii: "&")
+    let itemCount = max(request.query.utf8.count { $0 == separator }, request.body.count { $0 == separator }) + 1
+    guard itemCount <= maximumItemCount else {
+      throw ExplorerError(.tooLarge, "the request has more than \(maximumItemCount) items; send fewer")
     }
   }
 }

@@ -1,7 +1,8 @@
 import Dispatch
 import Synchronization
 
-/// Threads on which asynchronous reads wait for a network, first in, first out. They would block the cooperative pool.
+/// Threads for asynchronous reads that wait for a network or take long, first in, first out. They would block the
+/// cooperative pool.
 package final class ReadThreads: TaskExecutor {
   private struct State {
     /// Those before `first` have been taken.

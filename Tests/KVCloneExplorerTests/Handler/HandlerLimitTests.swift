@@ -39,6 +39,14 @@ struct HandlerLimitTests {
     #expect(await client.send("GET", "/", [("X", String(repeating: "x", count: 64 << 10))]).status == 431)
   }
 
+  @Test func manyItemsAreRefused() async {
+    let client = ExplorerClient(test.store, routes: EchoPage.routes)
+    let items = String(repeating: "&", count: 999)
+    #expect(await client.send("GET", "/?\(items)").status == 200)
+    #expect(await client.send("GET", "/?\(items)&").status == 413)
+    #expect(await client.send("GET", "/", body: items + "&").status == 413)
+  }
+
   @Test(arguments: ["PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "get", "", "G\u{0}T", "PROPFIND"])
   func otherMethodsAreRefused(method: String) async {
     let response = await client.send(method, "/names/a")
@@ -89,6 +97,7 @@ struct HandlerLimitTests {
       let current = await client.send("GET", asset.path)
       #expect(current.header("Cache-Control") == "public, max-age=31536000, immutable")
       #expect(current.text == asset.text)
+      #expect(current.header("Vary") == nil)
       let old = await client.send("GET", "/assets/\(asset.name)?v=0")
       #expect(old.header("Cache-Control") == "no-cache")
     }

@@ -1,3 +1,4 @@
+import KVClone
 import KVCloneTestSupport
 
 @testable import KVCloneExplorer
@@ -10,21 +11,39 @@ struct RequestGenerator {
     random = SeededGenerator(seed: seed)
   }
 
-  private static let words = [
-    "entities", "objects", "find", "clone", "time", "compare", "rollback", "model", "versions", "migration", "store",
-    "check", "graph", "events", "assets", "explorer.css", "history", "raw", "blob", "text", "title", "Note", "1", "2",
-    "99999999999999999999", "-1", "b", "..", ".", "~", "%2e%2e", "%00", "%", "%FF", "%0d%0aX: y", ".json", ".csv",
-    "Note.json", "%3Chostile%3E", "%22hostile=%22", "%E2%80%AE", "\u{202E}", "\u{301}.json", "",
+  /// Names that are legal in models made in code.
+  static let entities = [
+    "Note", "<hostile>", "\"hostile\"", "'hostile'", "%41", "~", "\u{202E}eno", "?a&b#c", "\u{301}", "🧀", "json", "a~",
   ]
 
+  static let model = ManagedObjectModel("Hostile") {
+    for entity in entities {
+      EntityDescription(entity) {
+        AttributeDescription("title", .string)
+        AttributeDescription("<hostile>", .binary)
+        RelationshipDescription("next", toOne: entity)
+        RelationshipDescription("\"hostile\"", toMany: entity)
+      }
+    }
+  }
+
+  private static let words =
+    entities.map(PathSegment.encode) + [
+      "entities", "objects", "find", "clone", "time", "compare", "rollback", "model", "versions", "migration", "store",
+      "check", "graph", "events", "assets", "explorer.css", "history", "raw", "blob", "text", "title", "1", "2",
+      "99999999999999999999", "-1", "b", "..", ".", "~", "%2e%2e", "%00", "%", "%FF", "%0d%0aX: y", ".json", ".csv",
+      "Note.json", "%3Chostile%3E", "%22hostile%22", "%E2%80%AE", "\u{202E}", "\u{301}.json", "",
+    ]
+
   private static let names = [
-    "where", "sort", "columns", "after", "before", "limit", "at", "from", "to", "id", "token", "v", "count", "hostile",
+    "where", "sort", "columns", "after", "before", "limit", "at", "from", "to", "id", "token", "v", "count",
     "depth",
   ]
 
   private static let values = [
     "title", "-title", "title%20==%20'x'", "Note/1", "Note/18446744073709551615", "t", "0", "-1",
-    "9223372036854775808", "1e400", "%3Chostile%3E", "%22hostile=%22%3E", "%00", "%C0%80", "+", "%", "FALSEPREDICATE",
+    "9223372036854775808", "1e400", "%3Chostile%3E", "%22hostile=%22%3E", "before.json", "%00", "%C0%80", "+", "%",
+    "FALSEPREDICATE",
     "ANY%20next.title%20==%201", "SUBQUERY(", "\u{0}", "NaN",
   ]
 
