@@ -5,6 +5,10 @@ import KVCloneLMDB
 ///
 /// It needs no server of its own: a server passes requests on, and sends the responses. Requests read in short
 /// transactions, and change nothing unless ``ExplorerOptions/allowsWrites`` is set.
+///
+/// A server passes path, query and headers unchanged: percent-encoded, and with repeated headers. It cancels the task of
+/// ``respond(to:)``, and releases the response, when the client disconnects. It limits the number of its connections,
+/// and the time that a client takes to send a request or to receive a response.
 public final class Explorer: Sendable {
   /// The largest number of threads. Pages read the store without suspending, which would block the threads that all
   /// tasks of the process share.
@@ -101,8 +105,10 @@ public final class Explorer: Sendable {
         return .redirect(response)
       }
     }
-    if request.method == "POST" {
-      try OriginGuard.check(request, host)
+    if request.method != "POST" {
+      try OriginGuard.checkRead(request)
+    } else {
+      try OriginGuard.checkChange(request, host)
       guard options.allowsWrites, !store.options.isReadOnly else {
         throw ExplorerError(
           .readOnly, "the explorer does not change this store; start it with writes allowed, on a writable store")

@@ -44,6 +44,20 @@ struct OriginGuardTests {
     #expect(response.text.contains("wrongOrigin"))
   }
 
+  @Test func otherSitesMayOnlyLink() async {
+    for site in ["cross-site", "same-site"] {
+      for mode in ["no-cors", "cors", "websocket", ""] {
+        let headers = [(name: "Sec-Fetch-Site", value: site), (name: "Sec-Fetch-Mode", value: mode)]
+        #expect(await client.send("GET", "/names/a", headers).status == 403)
+      }
+      let headers = [(name: "Sec-Fetch-Site", value: site), (name: "Sec-Fetch-Mode", value: "navigate")]
+      #expect(await client.send("GET", "/names/a", headers).status == 200)
+    }
+    for site in ["same-origin", "none"] {
+      #expect(await client.send("GET", "/names/a", [("Sec-Fetch-Site", site)]).status == 200)
+    }
+  }
+
   private static let own: (name: String, value: String) = ("Origin", "http://127.0.0.1:8080")
 
   @Test func readOnlyExplorersChangeNothing() async throws {
