@@ -38,7 +38,7 @@ struct BoundedReadTests {
     }
   }
 
-  /// What a transaction shows, by queries with and without indexes, relationships and blobs.
+  /// The contents of a transaction, by queries with and without indexes, relationships and blobs.
   private static let contents: @Sendable (borrowing ReadTransaction) throws -> [String] = { tx in
     var found: [String] = []
     for format in ["pages > 50", "title == 'T3'", "shelf.code == 'S2' AND pages < 20", "TRUEPREDICATE"] {

@@ -31,7 +31,7 @@ struct ExplorerClient: Sendable {
 }
 
 extension ExplorerResponse {
-  /// The value of the header with this name; nil if there is none, or if there are several.
+  /// The value of the header with this name; nil without one, and for several.
   func header(_ name: String) -> String? {
     let values = headers.filter { $0.name == name }.map(\.value)
     return values.count == 1 ? values[0] : nil
