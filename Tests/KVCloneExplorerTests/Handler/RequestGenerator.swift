@@ -35,6 +35,13 @@ struct RequestGenerator {
       "Note.json", "%3Chostile%3E", "%22hostile%22", "%E2%80%AE", "\u{202E}", "\u{301}.json", "",
     ]
 
+  /// Paths of pages: `E` stands for an entity, `N` for a serial, `A` for a property, `S` for a snapshot.
+  private static let pages = [
+    "/", "/entities/E", "/find", "/objects/E/N", "/objects/E/N/blob/A", "/objects/E/N/text/A", "/objects/E/N/history",
+    "/objects/E/N/raw", "/clone/E/N", "/time", "/compare", "/compare/E/N", "/rollback/S", "/model", "/model/E",
+    "/model/versions", "/model/migration", "/store", "/store/check", "/graph/E/N", "/entities/E/explain",
+  ]
+
   private static let names = [
     "where", "sort", "columns", "after", "before", "limit", "at", "from", "to", "id", "token", "v", "count",
     "depth",
@@ -84,6 +91,18 @@ struct RequestGenerator {
   private mutating func path() -> String {
     if random.chance(in: 20) { return bytes(40) }
     var path = random.chance(in: 4) ? "/b" : ""
+    if !random.chance(in: 3) {
+      for part in pick(Self.pages).split(separator: "/") {
+        switch part {
+        case "E": path += "/" + PathSegment.encode(pick(Self.entities))
+        case "N": path += "/\(random.below(25))"
+        case "A": path += "/" + PathSegment.encode(pick(["title", "<hostile>", "next", "\"hostile\""]))
+        case "S": path += "/before.json~"
+        default: path += "/" + part
+        }
+      }
+      return path + (random.chance(in: 2) ? pick(["", "/", ".json", ".csv"]) : "")
+    }
     for _ in 0..<random.below(5) { path += "/" + (random.chance(in: 10) ? bytes(10) : pick(Self.words)) }
     if random.chance(in: 4) { path += pick([".json", ".csv", "/", ".json~"]) }
     return path
