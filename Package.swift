@@ -94,7 +94,9 @@ let package = Package(
       swiftSettings: common),
     .target(
       name: "KVCloneExplorer",
-      dependencies: ["KVCloneOperations", "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneModel"],
+      dependencies: [
+        "KVCloneOperations", "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel",
+      ],
       swiftSettings: common),
     .systemLibrary(name: "CKVClonePostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
     // Without its trait there is nothing in this target, nor in the next four.

@@ -24,7 +24,9 @@ enum SourceRules {
       "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
       "KVCloneTracing",
     ],
-    "KVCloneExplorer": ["KVClone", "KVCloneOperations", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneModel"],
+    "KVCloneExplorer": [
+      "KVClone", "KVCloneOperations", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel",
+    ],
     "CKVClonePostgres": [],
     "KVClonePostgres": [
       "CKVClonePostgres", "KVClone", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing",
