@@ -90,10 +90,11 @@ struct ValueSource: Sendable {
   func read<Reading: ObjectReading & ~Copyable>(
     _ range: Range<UInt64>, in transaction: borrowing Reading
   ) throws(StoreError) -> [UInt8] {
-    try transaction._withSession { (session) throws(StoreError) in try read(range, in: session) }
+    try transaction._withSession { (session) throws(StoreError) in try read(range, session) }
   }
 
-  private func read(_ range: Range<UInt64>, in session: borrowing Session) throws(StoreError) -> [UInt8] {
+  /// Reads a part of the value.
+  func read(_ range: Range<UInt64>, _ session: borrowing Session) throws(StoreError) -> [UInt8] {
     let record = try session.existingRecord(id)
     let entity = try session.schema.entity(of: record, id: id)
     guard let compiled = entity.storedAttribute(attribute), let preset = compiled.field,
