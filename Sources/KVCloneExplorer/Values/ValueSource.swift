@@ -78,15 +78,10 @@ struct ValueSource: Sendable {
       byteCount: byteCount, tag: tag)
   }
 
-  /// Reads a part of the value in a transaction of its own.
+  /// Reads a part of the value, usually of at most ``chunkLength`` bytes.
   ///
-  /// - Parameter range: within the value, and of at most ``chunkLength`` bytes.
-  /// - Throws: `staleObject` if the object has another value now, `objectNotFound`, `snapshotNotFound`, `corrupted`.
-  func read(_ range: Range<UInt64>, _ context: PageContext) async throws -> [UInt8] {
-    try await context.read { transaction in try read(range, in: transaction) }
-  }
-
-  /// Reads a part of the value.
+  /// - Throws: `staleObject` if the object has another value in the state of the transaction, `objectNotFound`,
+  ///   `corrupted`.
   func read<Reading: ObjectReading & ~Copyable>(
     _ range: Range<UInt64>, in transaction: borrowing Reading
   ) throws(StoreError) -> [UInt8] {
@@ -135,10 +130,15 @@ struct ValueSource: Sendable {
       property: attribute, object: object)
   }
 
-  /// The bytes of a range as a stream, read as they are requested: at most one chunk is in memory.
+  /// The bytes of a range as a stream, read as they are requested: at most one chunk is in memory, and no transaction
+  /// is open between two of them, however slow the reader is.
   ///
-  /// The stream ends with the errors of ``read(_:_:)``.
-  func stream(_ range: Range<UInt64>, _ context: PageContext) -> AsyncThrowingStream<[UInt8], any Error> {
+  /// The stream ends with the errors of ``read(_:in:)``, and `snapshotNotFound`.
+  ///
+  /// - Parameter snapshotName: The state of the value; nil for the present one.
+  func stream(
+    _ range: Range<UInt64>, of store: ObjectStore, at snapshotName: String?
+  ) -> AsyncThrowingStream<[UInt8], any Error> {
     let position = StreamPosition(range.lowerBound)
     return AsyncThrowingStream { () async throws -> [UInt8]? in
       let start = position.next.withLock { $0 }
@@ -146,9 +146,14 @@ struct ValueSource: Sendable {
       try Task.checkCancellation()
       // Ends of reads are those of stored chunks, so that each is read and verified once.
       let full = UInt64(Self.chunkLength)
-      let end = min(range.upperBound, (start / full + 1) * full)
-      let bytes = try await read(start..<end, context)
-      position.next.withLock { $0 = end }
+      let part = start..<min(range.upperBound, (start / full + 1) * full)
+      let bytes =
+        if let snapshotName {
+          try await store.snapshot(named: snapshotName).read { transaction in try read(part, in: transaction) }
+        } else {
+          try await store.read { transaction in try read(part, in: transaction) }
+        }
+      position.next.withLock { $0 = part.upperBound }
       return bytes
     }
   }

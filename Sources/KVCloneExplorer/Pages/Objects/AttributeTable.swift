@@ -56,7 +56,8 @@ enum AttributeTable {
     actions.append(Components.link("Bytes", links.bytes(path)))
     actions.append(Components.link("Download", links.blob(path, isDownload: true)))
     if bytes.source.byteCount == 0 { return "\(size) \(Components.muted("empty"))" }
-    let about: HTML = "<p>\(bytes.type.title), \(size)\(dimensions(bytes)) · \(AttributeText.separated(actions, by: " · "))</p>"
+    let about: HTML =
+      "<p>\(bytes.type.title), \(size)\(dimensions(bytes)) · \(AttributeText.separated(actions, by: " · "))</p>"
     return preview(bytes, path, facts, links) + about
   }
 

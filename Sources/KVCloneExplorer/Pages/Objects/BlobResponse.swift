@@ -15,7 +15,7 @@ struct BlobResponse {
 
   func response() async throws -> ExplorerResponse {
     let sampleLength = min(source.byteCount, UInt64(MediaType.sampleLength))
-    let sample = try await source.read(0..<sampleLength, context)
+    let sample = try await context.read { transaction in try source.read(0..<sampleLength, in: transaction) }
     let type = MediaType(sample, isWhole: UInt64(sample.count) == source.byteCount)
     var headers: [(name: String, value: String)] = [
       ("Content-Type", contentType(type)), ("ETag", entityTag), ("Accept-Ranges", "bytes"),
@@ -45,7 +45,7 @@ struct BlobResponse {
   ) -> ExplorerResponse {
     ExplorerResponse(
       status: status, headers: headers + [("Content-Length", "\(range.upperBound - range.lowerBound)")],
-      body: range.isEmpty ? .bytes([]) : .stream(source.stream(range, context)))
+      body: range.isEmpty ? .bytes([]) : .stream(source.stream(range, of: context.store, at: context.snapshotName)))
   }
 
   /// Whether the browser shows the bytes instead of saving them.

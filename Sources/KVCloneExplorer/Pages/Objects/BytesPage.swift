@@ -24,8 +24,7 @@ struct BytesPage: Page {
 
   func html(_ context: PageContext) -> HTML {
     let previous = offset == 0 ? nil : links.bytes(source.attribute, offset: offset - min(offset, Self.partLength))
-    let summary: HTML =
-      "Bytes \(Components.number(Int(offset))) to \(Components.number(Int(end))) of \(Components.number(Int(source.byteCount)))"
+    let summary = ValuePart.summary(offset, end, of: source.byteCount)
     return Components.toolbar([
       Components.buttonLink("Text", links.text(source.attribute)),
       Components.buttonLink("Download", links.blob(source.attribute, isDownload: true)),
@@ -55,7 +54,8 @@ struct BytesPage: Page {
     let (name, source, offset) = try await ValuePart.find(id, context)
     // Rows begin at multiples of 16.
     let start = offset - offset % 16
-    let bytes = try await source.read(start..<min(source.byteCount, start + partLength), context)
+    let range = start..<min(source.byteCount, start + partLength)
+    let bytes = try await context.read { transaction in try source.read(range, in: transaction) }
     return BytesPage(name: name, source: source, links: ObjectLinks(name, context), offset: start, bytes: bytes)
   }
 }
@@ -77,6 +77,12 @@ enum Hex {
 
 /// The value that a page shows a part of.
 enum ValuePart {
+  /// The place of a part in its value.
+  static func summary(_ start: UInt64, _ end: UInt64, of byteCount: UInt64) -> HTML {
+    let (first, last) = (Components.number(Int(clamping: start)), Components.number(Int(clamping: end)))
+    return "Bytes \(first) to \(last) of \(Components.number(Int(clamping: byteCount)))"
+  }
+
   /// Returns the value of `:attribute`, and the offset of the query.
   ///
   /// - Throws: `notFound` for a nil value, `badRequest` for an offset beyond the end.

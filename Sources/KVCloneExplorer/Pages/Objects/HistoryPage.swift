@@ -84,7 +84,9 @@ struct HistoryPage: Page {
   static func read(_ id: ObjectID, _ context: PageContext) async throws -> HistoryPage {
     var before: UInt64?
     if let text = context.query["before"] {
-      guard let commit = UInt64(text) else { throw ExplorerError(.badRequest, "`before` is not the number of a commit") }
+      guard let commit = UInt64(text) else {
+        throw ExplorerError(.badRequest, "`before` is not the number of a commit")
+      }
       before = commit
     }
     let limit = before

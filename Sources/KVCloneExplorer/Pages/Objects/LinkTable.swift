@@ -10,8 +10,8 @@ enum LinkTable {
   static func incoming(_ facts: ObjectFacts, _ links: ObjectLinks, _ context: PageContext) -> HTML {
     if facts.incoming.isEmpty {
       return """
-        <p class="muted">Every relationship that leads to objects of \(facts.name.entity) has an inverse, which is among \
-        the relationships above.</p>
+        <p class="muted">Every relationship that leads to objects of \(facts.name.entity) has an inverse, which is \
+        among the relationships above.</p>
         """
     }
     return table("References to \(facts.name.id)", "Relationship", facts.incoming, links, context)
@@ -62,7 +62,8 @@ enum LinkTable {
     var rules: [HTML] = []
     let kind = description.isToMany ? description.isOrdered ? "ordered to-many" : "to-many" : "to-one"
     rules.append(
-      link.isIncoming ? "\(kind) of \(link.declaringEntity), without an inverse" : "\(kind), to \(description.destinationEntityName)")
+      link.isIncoming
+        ? "\(kind) of \(link.declaringEntity), without an inverse" : "\(kind), to \(description.destinationEntityName)")
     if let inverse = description.inverseName { rules.append("inverse \(inverse)") }
     rules.append("delete rule \(description.deleteRule.rawValue)")
     if description.isToMany {

@@ -88,7 +88,9 @@ enum MemberReader {
   }
 
   /// The first member of a chunk that a page shows.
-  private static func firstOffset(of chunk: (position: UInt64, count: Int), _ buffer: ChunkBuffer, _ cursor: MemberCursor?)
+  private static func firstOffset(
+    of chunk: (position: UInt64, count: Int), _ buffer: ChunkBuffer, _ cursor: MemberCursor?
+  )
     -> Int
   {
     switch cursor?.place {

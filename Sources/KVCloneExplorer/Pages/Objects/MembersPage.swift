@@ -21,11 +21,12 @@ struct MembersPage: Page {
     let first = (cursor?.ordinal ?? 0) + 1
     let model = AttributeText.separated(LinkTable.model(link), by: " · ")
     if link.members.isEmpty { return "<p>\(model)</p>" + Components.empty("No members after this place") }
-    let summary: HTML =
-      "\(Components.number(first)) to \(Components.number(first + link.members.count - 1)) of \(LinkTable.count(link.count))"
+    let last = Components.number(first + link.members.count - 1)
+    let summary: HTML = "\(Components.number(first)) to \(last) of \(LinkTable.count(link.count))"
     return "<p>\(model)</p>" + LinkTable.list(link.members, isOrdered: link.isOrderedList, first: first, context)
       + Components.pager(
-        summary, first: cursor == nil ? nil : links.members(link), next: link.next.map { links.members(link, from: $0) })
+        summary, first: cursor == nil ? nil : links.members(link), next: link.next.map { links.members(link, from: $0) }
+      )
   }
 
   func write(to json: inout JSONWriter) {

@@ -94,7 +94,8 @@ struct ObjectChanges: Sendable {
     do throws(RecordError) {
       return try ChangeHeader(stored: value, seed: ValueEnvelope.seed(tableCode: .changes, key: key))
     } catch {
-      throw StoreError(.corrupted, "the history of commit \(commit) is corrupted: \(error) Run `check` to see the extent")
+      throw StoreError(
+        .corrupted, "the history of commit \(commit) is corrupted: \(error) Run `check` to see the extent")
     }
   }
 }

@@ -28,7 +28,9 @@ extension ObjectPage {
     json.member("counts", Dictionary(facts.relationships.map { ($0.title, $0.count.value) }, uniquingKeysWith: max))
     json.key("further")
     json.beginObject()
-    for link in facts.relationships + facts.incoming { json.member(link.title, link.next.map { links.members(link, from: $0) }) }
+    for link in facts.relationships + facts.incoming {
+      json.member(link.title, link.next.map { links.members(link, from: $0) })
+    }
     json.endObject()
     json.list("incoming", facts.incoming) { json, link in
       json.member("relationship", link.title)
@@ -72,7 +74,11 @@ extension ObjectPage {
         AttributeJSON.write(value, to: &json)
       case .text(let text):
         json.key(name)
-        if text.isWhole { json.string(text.beginning) } else { large(text.byteCount, links.text(attribute.path), to: &json) }
+        if text.isWhole {
+          json.string(text.beginning)
+        } else {
+          large(text.byteCount, links.text(attribute.path), to: &json)
+        }
       case .bytes(let bytes):
         json.key(name)
         if bytes.isWhole {

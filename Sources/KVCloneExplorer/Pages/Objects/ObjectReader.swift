@@ -158,6 +158,7 @@ struct ObjectReader {
     return ProvenanceFacts(provenance: provenance, source: source, exists: exists)
   }
 
+  /// The nearest object of the same root entity, before or after.
   private func neighbour<Reading: ObjectReading & ~Copyable>(
     of id: ObjectID, isNext: Bool, in transaction: borrowing Reading
   ) throws -> DisplayName? {
@@ -166,7 +167,9 @@ struct ObjectReader {
       let serial = isNext ? id.serial + 1 : id.serial - 1
       guard serial > 0, serial <= ObjectID.maximumSerial else { return nil }
       let key = ShortKey.object(ObjectID(rootCode: id.rootCode, serial: serial))
-      guard let entry = try session.storage.seek(table, key.bytes, isNext ? .atOrAfter : .atOrBefore) else { return nil }
+      guard let entry = try session.storage.seek(table, key.bytes, isNext ? .atOrAfter : .atOrBefore) else {
+        return nil
+      }
       return try session.schema.objectID(entry.key)
     }
     return found.flatMap { MemberReader.names(of: [$0], in: transaction).first?.name }

@@ -36,18 +36,22 @@ enum ObjectRoutes {
   /// The URL of the same page of an object under its own name.
   private static func target(_ entity: String, _ serial: UInt64, _ context: PageContext) -> String {
     let rest = context.request.path.split(separator: "/").dropFirst(3).map { "/\($0)" }.joined()
-    let suffix = context.format == .html ? "" : ".\(context.format.rawValue)"
+    let suffix = context.format == .html ? "" : context.format.suffix
     let query = context.query.items.isEmpty ? "" : "?\(context.query.text)"
-    return "\(context.options.basePath)/objects/\(PercentEncoding.encode(entity))/\(serial)\(rest)\(suffix)\(query)"
+    return "\(context.options.basePath)/objects/\(PathSegment.encode(entity))/\(serial)\(rest)\(suffix)\(query)"
   }
 
   private static func page(_ id: ObjectID, _ context: PageContext) async throws -> ObjectPage {
     let reader = context.format == .html ? ObjectReader() : ObjectPage.dataReader
-    let facts = try await context.read { transaction in try reader.read(id, in: transaction) }
-    let snapshots = context.format == .html ? try context.store.snapshots().suffix(100).reversed().map(\.name) : []
-    return ObjectPage(
-      facts: facts, links: ObjectLinks(facts.name, context), snapshots: snapshots,
-      tracksHistory: try context.store.tracksHistory())
+    return try await context.read { transaction in
+      let facts = try reader.read(id, in: transaction)
+      let (snapshots, tracksHistory) = try transaction._withSession { session in
+        let all = try Snapshots.all(session.storage, session.schema.tables)
+        return (all.suffix(100).reversed().map(\.name), try HistoryWriter.start(in: session) != nil)
+      }
+      return ObjectPage(
+        facts: facts, links: ObjectLinks(facts.name, context), snapshots: snapshots, tracksHistory: tracksHistory)
+    }
   }
 
   private static func blob(_ id: ObjectID, _ context: PageContext) async throws -> ExplorerResponse {

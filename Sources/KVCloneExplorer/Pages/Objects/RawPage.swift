@@ -24,7 +24,7 @@ struct RawPage: Page {
       ("Size", Components.bytes(UInt64(record.byteCount))),
       (
         "Checksum",
-        "\(Components.code(record.checksum)) \(record.isIntact ? Components.badge("valid", "good") : Components.badge("wrong", "bad"))"
+        "\(Components.code(record.checksum)) \(record.isIntact ? Self.valid : Self.wrong)"
       ), ("Commit", "\(record.commit)"), ("Layout", "\(record.layout)"), ("Entity code", "\(record.entityCode)"),
       ("Format version", "\(record.formatVersion)"),
     ])
@@ -41,11 +41,13 @@ struct RawPage: Page {
         columns: [("Offset", true), ("Bytes", true), ("Part", false), ("Value", false), ("Stored", false)], rows: rows))
     if !record.blobs.isEmpty { html += Components.section("Blobs", blobs) }
     html += Components.section("Bytes", Components.hex(title, record.bytes, start: record.offset))
-    let summary: HTML =
-      "Bytes \(Components.number(record.offset)) to \(Components.number(end)) of \(Components.number(record.byteCount))"
+    let summary = ValuePart.summary(UInt64(record.offset), UInt64(end), of: UInt64(record.byteCount))
     return html
       + Components.pager(summary, first: record.offset == 0 ? nil : links.rawPage(offset: 0), next: next)
   }
+
+  private static let valid = Components.badge("valid", "good")
+  private static let wrong = Components.badge("wrong", "bad")
 
   private var blobs: HTML {
     let rows = record.blobs.map { blob -> [HTML] in

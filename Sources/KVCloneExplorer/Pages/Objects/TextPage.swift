@@ -29,8 +29,7 @@ struct TextPage: Page {
   }
 
   func html(_ context: PageContext) -> HTML {
-    let summary: HTML =
-      "Bytes \(Components.number(Int(offset))) to \(Components.number(Int(end))) of \(Components.number(Int(source.byteCount)))"
+    let summary = ValuePart.summary(offset, end, of: source.byteCount)
     return Components.toolbar([
       Components.buttonLink("Bytes", links.bytes(source.attribute)),
       Components.buttonLink("Download", links.blob(source.attribute, isDownload: true)),
@@ -54,7 +53,8 @@ struct TextPage: Page {
 
   static func read(_ id: ObjectID, _ context: PageContext) async throws -> TextPage {
     let (name, source, offset) = try await ValuePart.find(id, context)
-    let wanted = try await source.read(offset..<min(source.byteCount, offset + UInt64(partLength)), context)
+    let range = offset..<min(source.byteCount, offset + UInt64(partLength))
+    let wanted = try await context.read { transaction in try source.read(range, in: transaction) }
     var part = wanted[...]
     var start = offset
     if offset > 0 {
