@@ -34,6 +34,7 @@ enum AttributeTable {
     case .value(let value): AttributeText.html(value)
     case .text(let text): self.text(text, attribute.path, links)
     case .bytes(let bytes): self.bytes(bytes, attribute.path, facts, links)
+    case .unreadable(let problem): "\(Components.badge("unreadable", "bad")) \(Components.muted(problem))"
     }
   }
 

@@ -22,9 +22,10 @@ struct MemberCursor: Sendable, Equatable {
   /// Parses the text of a query; nil for other texts.
   init?(_ text: String) {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false).map { UInt64($0) }
-    guard let first = parts[0], let ordinal = parts.last.flatMap({ $0 }).flatMap({ Int(exactly: $0) }) else {
-      return nil
-    }
+    // No list has more members than there are serials.
+    guard let first = parts[0], let last = parts.last, let last, let ordinal = Int(exactly: last),
+      last <= ObjectID.maximumSerial
+    else { return nil }
     switch parts.count {
     case 2: place = .after(ObjectID(rawValue: first))
     case 3:

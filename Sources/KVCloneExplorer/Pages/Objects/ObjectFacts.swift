@@ -37,6 +37,8 @@ struct AttributeFacts: Sendable {
     case value(AttributeValue)
     case text(TextFacts)
     case bytes(BytesFacts)
+    /// The message of the failure to read the value.
+    case unreadable(String)
   }
 }
 

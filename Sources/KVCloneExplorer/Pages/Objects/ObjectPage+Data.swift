@@ -56,7 +56,7 @@ extension ObjectPage {
     for attribute in level.sorted(by: { AttributeJSON.utf8Precedes($0.description.name, $1.description.name) }) {
       let name = attribute.description.name
       switch attribute.content {
-      case .transient: continue
+      case .transient, .unreadable: continue
       case .null:
         // As in a dump: null where a load would set a default.
         if attribute.description.isDerived || attribute.description.defaultValue == nil { continue }
@@ -93,7 +93,7 @@ extension ObjectPage {
   /// Whether an attribute or one of its elements has a member in JSON.
   private static func isWritten(_ attribute: AttributeFacts, in all: [String: AttributeFacts]) -> Bool {
     switch attribute.content {
-    case .transient: false
+    case .transient, .unreadable: false
     case .null: !attribute.description.isDerived && attribute.description.defaultValue != nil
     case .composite:
       attribute.description.elements.contains { element in
@@ -123,7 +123,7 @@ extension ObjectPage {
       let description = attribute.description
       var value: String?
       switch attribute.content {
-      case .null, .composite, .transient: break
+      case .null, .composite, .transient, .unreadable: break
       case .value(let known): value = AttributeText.exact(known)
       case .text(let text): value = text.isWhole ? text.beginning : text.beginning + "…"
       case .bytes(let bytes): value = "<\(bytes.source.byteCount) bytes>"

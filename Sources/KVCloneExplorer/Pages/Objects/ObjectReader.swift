@@ -47,7 +47,16 @@ struct ObjectReader {
     _ id: ObjectID, _ entity: CompiledEntity, _ record: RecordView, _ session: borrowing Session
   ) throws {
     let isComposite = attribute.type == .composite
-    let content = isComposite ? .composite : try content(path, id, entity, record, session)
+    var content = AttributeFacts.Content.composite
+    if !isComposite {
+      do throws(StoreError) {
+        content = try self.content(path, id, entity, record, session)
+      } catch {
+        // A page about a corrupted value shows the others.
+        guard error.kind == .corrupted || error.kind == .objectNotFound else { throw error }
+        content = .unreadable(error.message)
+      }
+    }
     found.append(AttributeFacts(path: path, depth: depth, description: attribute, content: content))
     for element in isComposite ? attribute.elements : [] {
       try add(element, "\(path).\(element.name)", depth: depth + 1, to: &found, id, entity, record, session)
@@ -56,7 +65,7 @@ struct ObjectReader {
 
   private func content(
     _ path: String, _ id: ObjectID, _ entity: CompiledEntity, _ record: RecordView, _ session: borrowing Session
-  ) throws -> AttributeFacts.Content {
+  ) throws(StoreError) -> AttributeFacts.Content {
     guard let attribute = entity.storedAttribute(path), let preset = attribute.field else { return .transient }
     guard let field = entity.field(preset, code: attribute.code, in: record) else {
       // The record is older than the attribute.
