@@ -55,19 +55,19 @@ extension ObjectPage {
   private func write(_ level: [AttributeFacts], of all: [String: AttributeFacts], to json: inout JSONWriter) {
     for attribute in level.sorted(by: { AttributeJSON.utf8Precedes($0.description.name, $1.description.name) }) {
       let name = attribute.description.name
-      switch attribute.content {
-      case .transient, .unreadable: continue
-      case .null:
+      if Self.isNull(attribute, in: all) {
         // As in a dump: null where a load would set a default.
-        if attribute.description.isDerived || attribute.description.defaultValue == nil { continue }
+        if !attribute.description.hasDefault || !attribute.description.isStored { continue }
         json.key(name)
         json.null()
+        continue
+      }
+      switch attribute.content {
+      case .transient, .unreadable, .null: continue
       case .composite:
-        let elements = attribute.description.elements.compactMap { all["\(attribute.path).\($0.name)"] }
-        if elements.allSatisfy({ !Self.isWritten($0, in: all) }) { continue }
         json.key(name)
         json.beginObject()
-        write(elements, of: all, to: &json)
+        write(Self.elements(of: attribute, in: all), of: all, to: &json)
         json.endObject()
       case .value(let value):
         json.key(name)
@@ -90,16 +90,18 @@ extension ObjectPage {
     }
   }
 
-  /// Whether an attribute or one of its elements has a member in JSON.
-  private static func isWritten(_ attribute: AttributeFacts, in all: [String: AttributeFacts]) -> Bool {
+  private static func elements(
+    of attribute: AttributeFacts, in all: [String: AttributeFacts]
+  ) -> [AttributeFacts] {
+    attribute.description.elements.compactMap { all["\(attribute.path).\($0.name)"] }
+  }
+
+  /// Whether an attribute is nil: a composite one is, if all of its elements are.
+  private static func isNull(_ attribute: AttributeFacts, in all: [String: AttributeFacts]) -> Bool {
     switch attribute.content {
-    case .transient, .unreadable: false
-    case .null: !attribute.description.isDerived && attribute.description.defaultValue != nil
-    case .composite:
-      attribute.description.elements.contains { element in
-        all["\(attribute.path).\(element.name)"].map { isWritten($0, in: all) } ?? false
-      }
-    case .value, .text, .bytes: true
+    case .null, .transient: true
+    case .composite: elements(of: attribute, in: all).allSatisfy { isNull($0, in: all) }
+    case .unreadable, .value, .text, .bytes: false
     }
   }
 
@@ -139,5 +141,12 @@ extension ObjectPage {
       ])
     }
     return PageTable(columns: ["kind", "name", "type", "count", "value"], rows: rows)
+  }
+}
+
+extension AttributeDescription {
+  /// Whether an absent value would be loaded as anything but nil.
+  fileprivate var hasDefault: Bool {
+    !isDerived && (defaultValue != nil || elements.contains { $0.hasDefault })
   }
 }

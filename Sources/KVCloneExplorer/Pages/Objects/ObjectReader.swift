@@ -15,19 +15,34 @@ struct ObjectReader {
   ) throws -> ObjectFacts {
     let model = transaction._withSession { session in session.schema.model }
     let name = try DisplayName.read(id, in: model, transaction)
-    var commit: UInt64 = 0
-    var length = 0
-    let attributes: [AttributeFacts] = try transaction._withSession { session in
+    // The record once: each access verifies all of its bytes.
+    let stored: Stored = try transaction._withSession { session in
       let record = try session.existingRecord(id)
-      (commit, length) = (record.commit, record.byteCount)
-      return try self.attributes(of: id, try session.schema.entity(of: record, id: id), in: record, session)
+      let entity = try session.schema.entity(of: record, id: id)
+      return Stored(
+        uri: "x-kvclone://\(session.storeUUID.uuidString)/\(entity.name)/p\(id.serial)", commit: record.commit,
+        length: record.byteCount, attributes: try attributes(of: id, entity, in: record, session),
+        relationships: try relationships(of: id, entity, in: record, session),
+        incoming: try incoming(to: id, entity, session))
     }
     return ObjectFacts(
-      id: id, name: name, uri: try transaction.uri(of: id), commit: commit, recordLength: length,
-      attributes: attributes, relationships: try relationships(of: id, in: transaction),
-      incoming: try incoming(to: id, in: transaction), provenance: try provenance(of: id, in: transaction),
+      id: id, name: name, uri: stored.uri, commit: stored.commit, recordLength: stored.length,
+      attributes: stored.attributes, relationships: named(stored.relationships, in: transaction),
+      incoming: named(stored.incoming, in: transaction), provenance: try provenance(of: id, in: transaction),
       previous: try neighbour(of: id, isNext: false, in: transaction),
       next: try neighbour(of: id, isNext: true, in: transaction))
+  }
+
+  private typealias Link = (facts: LinkFacts, ids: [ObjectID])
+
+  /// The content of the record and the lists of the object, without the names of members.
+  private struct Stored {
+    var uri: String
+    var commit: UInt64
+    var length: Int
+    var attributes: [AttributeFacts]
+    var relationships: [Link]
+    var incoming: [Link]
   }
 
   // MARK: Attributes
@@ -106,45 +121,40 @@ struct ObjectReader {
 
   // MARK: Relationships
 
-  private func relationships<Reading: ObjectReading & ~Copyable>(
-    of id: ObjectID, in transaction: borrowing Reading
-  ) throws -> [LinkFacts] {
-    let found = try transaction._withSession { session in
-      let record = try session.existingRecord(id)
-      let entity = try session.schema.entity(of: record, id: id)
-      return try entity.relationships.map { relationship in
-        let (list, count) = MemberReader.list(of: relationship, id, entity, in: record, session)
-        let page = try MemberReader.page(list, from: nil, limit: memberLimit, in: session)
-        let facts = LinkFacts(
-          title: relationship.name, declaringEntity: relationship.declaringEntity,
-          description: relationship.description, isIncoming: false, count: MemberCount(value: count), members: [],
-          next: page.next)
-        return (facts, page.ids)
-      }
+  private func relationships(
+    of id: ObjectID, _ entity: CompiledEntity, in record: RecordView, _ session: borrowing Session
+  ) throws(StoreError) -> [Link] {
+    var found: [Link] = []
+    for relationship in entity.relationships {
+      let (list, count) = MemberReader.list(of: relationship, id, entity, in: record, session)
+      let page = try MemberReader.page(list, from: nil, limit: memberLimit, in: session)
+      let facts = LinkFacts(
+        title: relationship.name, declaringEntity: relationship.declaringEntity,
+        description: relationship.description, isIncoming: false, count: MemberCount(value: count), members: [],
+        next: page.next)
+      found.append((facts, page.ids))
     }
-    return named(found, in: transaction)
+    return found
   }
 
-  private func incoming<Reading: ObjectReading & ~Copyable>(
-    to id: ObjectID, in transaction: borrowing Reading
-  ) throws -> [LinkFacts] {
-    let found = try transaction._withSession { session in
-      let entity = try session.entity(of: id)
-      return try IncomingRelationship.all(to: entity, in: session.schema).map { relationship in
-        let list = session.address(id, relationship.code)
-        let page = try MemberReader.page(.chunks(list, isOrdered: false), from: nil, limit: memberLimit, in: session)
-        let count = try page.next == nil ? MemberCount(value: page.ids.count) : MemberReader.count(list, in: session)
-        let facts = LinkFacts(
-          title: relationship.title, declaringEntity: relationship.entity, description: relationship.description,
-          isIncoming: true, count: count, members: [], next: page.next)
-        return (facts, page.ids)
-      }
+  private func incoming(
+    to id: ObjectID, _ entity: CompiledEntity, _ session: borrowing Session
+  ) throws(StoreError) -> [Link] {
+    var found: [Link] = []
+    for relationship in IncomingRelationship.all(to: entity, in: session.schema) {
+      let list = session.address(id, relationship.code)
+      let page = try MemberReader.page(.chunks(list, isOrdered: false), from: nil, limit: memberLimit, in: session)
+      let count = try page.next == nil ? MemberCount(value: page.ids.count) : MemberReader.count(list, in: session)
+      let facts = LinkFacts(
+        title: relationship.title, declaringEntity: relationship.entity, description: relationship.description,
+        isIncoming: true, count: count, members: [], next: page.next)
+      found.append((facts, page.ids))
     }
-    return named(found, in: transaction)
+    return found
   }
 
   private func named<Reading: ObjectReading & ~Copyable>(
-    _ found: [(facts: LinkFacts, ids: [ObjectID])], in transaction: borrowing Reading
+    _ found: [Link], in transaction: borrowing Reading
   ) -> [LinkFacts] {
     found.map { link in
       var facts = link.facts
