@@ -65,7 +65,7 @@ struct ValueSource: Sendable {
     let tag: String
     let byteCount: UInt64
     if let blob {
-      let info = try session.storage.existingBlobInfo(session.blobTables, blob.id)
+      let info = try description(of: blob, session)
       (place, byteCount) = (.blob(serial: blob.id), blob.byteCount)
       tag = "b\(blob.id)-\(String(info.digest, radix: 16))"
     } else {
@@ -106,7 +106,7 @@ struct ValueSource: Sendable {
     guard place == .blob(serial: blob.id), blob.byteCount == byteCount, range.upperBound <= byteCount else {
       throw changed(entity)
     }
-    let info = try session.storage.existingBlobInfo(session.blobTables, blob.id)
+    let info = try Self.description(of: blob, session)
     var bytes: [UInt8] = []
     bytes.reserveCapacity(range.count)
     let full = UInt64(Self.chunkLength)
@@ -122,6 +122,20 @@ struct ValueSource: Sendable {
       next = min(range.upperBound, (number + 1) * full)
     }
     return bytes
+  }
+
+  /// The description of a blob, which has the length that the record names.
+  private static func description(
+    of blob: BlobReference, _ session: borrowing Session
+  ) throws(StoreError) -> BlobInfo {
+    let info = try session.storage.existingBlobInfo(session.blobTables, blob.id)
+    guard info.state == .complete, info.byteCount == blob.byteCount else {
+      throw StoreError(
+        .corrupted,
+        "blob \(blob.id) has \(info.byteCount) bytes, and its object names \(blob.byteCount); run `check` to see the "
+          + "extent")
+    }
+    return info
   }
 
   private func changed(_ entity: CompiledEntity) -> StoreError {

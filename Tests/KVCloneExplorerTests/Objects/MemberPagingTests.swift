@@ -73,7 +73,8 @@ struct MemberPagingTests {
     #expect(page.text.contains("/members/parts?after=") && page.text.contains("/referrers/Bookmark/target?after="))
     let next = try #require(page.text.firstMatch(of: /\/objects\/Thing\/1\/members\/parts\?after=[0-9.]+/))
     let second = try await fixture.get(String(next.output))
-    #expect(second.text.contains("start=\"21\"") && second.text.contains("Part/280<") && !second.text.contains("Part/281<"))
+    #expect(
+      second.text.contains("start=\"21\"") && second.text.contains("Part/280<") && !second.text.contains("Part/281<"))
   }
 
   @Test("Lists of a snapshot are those of its time")
@@ -97,7 +98,8 @@ struct MemberPagingTests {
       #expect(MemberCursor(text) == nil, "\(text)")
     }
     for cursor in [
-      MemberCursor(.after(ObjectID(rawValue: 5)), ordinal: 100), MemberCursor(.inChunk(label: .max, offset: 3), ordinal: 7),
+      MemberCursor(.after(ObjectID(rawValue: 5)), ordinal: 100),
+      MemberCursor(.inChunk(label: .max, offset: 3), ordinal: 7),
     ] {
       #expect(MemberCursor(cursor.text) == cursor)
     }

@@ -63,7 +63,8 @@ struct ObjectPageTests {
     let page = try await fixture.get(try await fixture.path(thing))
     let order = ["third", "second", "first"].map { page.text.range(of: ">\($0)<")?.lowerBound }
     #expect(order.allSatisfy { $0 != nil } && order.compactMap { $0 } == order.compactMap { $0 }.sorted())
-    #expect(page.text.contains("Bookmark.target") && page.text.contains("Bookmark A") && page.text.contains("Bookmark B"))
+    #expect(
+      page.text.contains("Bookmark.target") && page.text.contains("Bookmark A") && page.text.contains("Bookmark B"))
     let other = try await fixture.get(try await fixture.path(part))
     #expect(other.text.contains("Whole") && other.text.contains("/objects/Thing/1\""))
     #expect(other.text.contains("has an inverse"))
@@ -120,7 +121,8 @@ struct ObjectPageTests {
     let answer = try await fixture.get("/objects/Thing/\(id.serial)/text/title.json?offset=0")
     #expect(answer.status == 303)
     #expect(answer.header("Location") == "/objects/Special/\(id.serial)/text/title.json?offset=0")
-    #expect(try await fixture.get("/objects/Special/0\(id.serial)").header("Location") == "/objects/Special/\(id.serial)")
+    #expect(
+      try await fixture.get("/objects/Special/0\(id.serial)").header("Location") == "/objects/Special/\(id.serial)")
   }
 
   @Test(arguments: [
@@ -148,9 +150,11 @@ struct ObjectPageTests {
     #expect(try await fixture.get(path).status == 400)
   }
 
-  @Test("Any valid place of a list is answered", arguments: [
-    "0.0", "18446744073709551615.5", "0.0.0", "18446744073709551615.4294967295.281474976710655",
-  ])
+  @Test(
+    "Any valid place of a list is answered",
+    arguments: [
+      "0.0", "18446744073709551615.5", "0.0.0", "18446744073709551615.4294967295.281474976710655",
+    ])
   func anyPlace(place: String) async throws {
     let fixture = try ObjectFixture()
     let id = try await fixture.thing(parts: 300, friends: 40)

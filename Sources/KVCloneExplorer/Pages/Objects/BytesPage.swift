@@ -54,7 +54,7 @@ struct BytesPage: Page {
     let (name, source, offset) = try await ValuePart.find(id, context)
     // Rows begin at multiples of 16.
     let start = offset - offset % 16
-    let range = start..<min(source.byteCount, start + partLength)
+    let range = start..<start + min(source.byteCount - start, partLength)
     let bytes = try await context.read { transaction in try source.read(range, in: transaction) }
     return BytesPage(name: name, source: source, links: ObjectLinks(name, context), offset: start, bytes: bytes)
   }

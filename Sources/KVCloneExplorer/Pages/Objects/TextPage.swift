@@ -11,9 +11,18 @@ struct TextPage: Page {
   var offset: UInt64
   /// The number of the first line.
   var firstLine: Int
-  var lines: [String]
+  /// The part, in UTF-8.
+  var text: [UInt8]
+
   /// The offset after the part.
-  var end: UInt64
+  private var end: UInt64 { offset + UInt64(text.count) }
+
+  /// By bytes: a line end and the character after it can be one character of Swift.
+  private var lines: [String] {
+    text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
+      String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line, as: UTF8.self)
+    }
+  }
 
   var title: String { "\(source.attribute) of \(name.title)" }
   var section: PageSection { .entities }
@@ -25,7 +34,8 @@ struct TextPage: Page {
   private var next: String? {
     if end >= source.byteCount { return nil }
     // A part that ends within a line continues it.
-    return links.text(source.attribute, offset: end, line: firstLine + max(lines.count - 1, 0))
+    return links.text(
+      source.attribute, offset: end, line: firstLine + text.count { $0 == UInt8(ascii: "\n") })
   }
 
   func html(_ context: PageContext) -> HTML {
@@ -42,7 +52,7 @@ struct TextPage: Page {
     json.member("attribute", source.attribute)
     json.member("size", source.byteCount)
     json.member("offset", offset)
-    json.member("text", lines.joined(separator: "\n"))
+    json.member("text", String(decoding: text, as: UTF8.self))
     json.nullable("next", next)
   }
 
@@ -53,7 +63,7 @@ struct TextPage: Page {
 
   static func read(_ id: ObjectID, _ context: PageContext) async throws -> TextPage {
     let (name, source, offset) = try await ValuePart.find(id, context)
-    let range = offset..<min(source.byteCount, offset + UInt64(partLength))
+    let range = offset..<offset + min(source.byteCount - offset, UInt64(partLength))
     let wanted = try await context.read { transaction in try source.read(range, in: transaction) }
     var part = wanted[...]
     var start = offset
@@ -65,12 +75,8 @@ struct TextPage: Page {
     let isLast = offset + UInt64(wanted.count) == source.byteCount
     let whole = isLast ? part : UTF8Part.whole(Array(part))
     let line = context.query["line"].flatMap { Int($0) } ?? 1
-    // By bytes: a line end and the character after it can be one character of Swift.
-    let lines = whole.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
-      String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line, as: UTF8.self)
-    }
     return TextPage(
       name: name, source: source, links: ObjectLinks(name, context), offset: start,
-      firstLine: min(max(line, 1), 1 << 40), lines: lines, end: start + UInt64(whole.count))
+      firstLine: min(max(line, 1), 1 << 40), text: Array(whole))
   }
 }
