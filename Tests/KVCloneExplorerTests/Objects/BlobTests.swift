@@ -207,3 +207,74 @@ struct BlobTests {
     #expect(try await fixture.get("/objects/Thing/99/blob/image").status == 404)
   }
 }
+
+/// The object page shows the beginning of bytes by their type.
+struct PreviewTests {
+  @Test(
+    "An image has its size in the markup, so that the page keeps its layout", arguments: MediaTypeTests.images.indices)
+  func imageSizes(index: Int) async throws {
+    let image = MediaTypeTests.images[index]
+    let fixture = try ObjectFixture()
+    let id = try await fixture.insert(image: image.bytes)
+    let page = try await fixture.get(try await fixture.path(id))
+    let size = image.size.fitted(into: 320)
+    #expect(page.text.contains("<img src=\"/objects/Thing/1/blob/image\""))
+    #expect(page.text.contains("width=\"\(size.width)\" height=\"\(size.height)\""))
+    #expect(page.text.contains("\(image.size.width) × \(image.size.height) pixels"))
+    #expect(page.text.contains("\(image.format.title) image"))
+  }
+
+  @Test("An image that would take gigabytes to decode is a link")
+  func hugeImage() async throws {
+    var bytes = MediaTypeTests.png
+    bytes.replaceSubrange(16..<24, with: [0, 1, 0, 0, 0, 1, 0, 0])
+    let fixture = try ObjectFixture()
+    let page = try await fixture.get(try await fixture.path(try await fixture.insert(image: bytes)))
+    #expect(page.text.contains("65536 × 65536 pixels") && page.text.contains("Show the image"))
+    #expect(!page.text.contains("<img"))
+  }
+
+  @Test func textAndBytes() async throws {
+    let fixture = try ObjectFixture()
+    let text = try await fixture.insert(image: Array("Grüße <b>\n".utf8))
+    let textPage = try await fixture.get(try await fixture.path(text))
+    #expect(textPage.text.contains("Grüße &lt;b&gt;") && textPage.text.contains("UTF-8 text"))
+    let other = try await fixture.insert(image: ObjectFixture.noise(100_000))
+    let otherPage = try await fixture.get(try await fixture.path(other))
+    #expect(otherPage.text.contains("000000f0") && !otherPage.text.contains("00000100"))
+    #expect(otherPage.text.contains("/objects/Thing/2/bytes/image"))
+  }
+
+  @Test("Bytes in hex come in parts, with all of them")
+  func hexParts() async throws {
+    let fixture = try ObjectFixture()
+    let bytes = ObjectFixture.noise(10_000)
+    let id = try await fixture.insert(image: bytes)
+    var next: String? = try await fixture.path(id, "/bytes/image.json")
+    var hex = ""
+    while let path = next, hex.count < 100_000 {
+      let json = try await fixture.get(path).json()
+      hex += try #require(json["hex"] as? String)
+      next = (json["next"] as? String).map { $0.replacing("/image?", with: "/image.json?") }
+    }
+    #expect(hex == Hex.text(bytes))
+    let page = try await fixture.get(try await fixture.path(id, "/bytes/image?offset=4107"))
+    #expect(page.text.contains("00001000") && page.text.contains("rel=\"prev\"") && page.text.contains("rel=\"next\""))
+    #expect(try await fixture.get(try await fixture.path(id, "/bytes/image?offset=10000")).status == 200)
+    #expect(try await fixture.get(try await fixture.path(id, "/bytes/image?offset=10001")).status == 400)
+  }
+
+  @Test("A composite's binary element has pages of its own")
+  func elements() async throws {
+    let model = ManagedObjectModel("Elements") {
+      EntityDescription("Thing") {
+        AttributeDescription("place", .composite, elements: [AttributeDescription("photo", .binary)])
+      }
+    }
+    let fixture = try ObjectFixture(model)
+    let id = try await fixture.insert("Thing", ["place": .composite(["photo": .binary(Data(MediaTypeTests.gif))])])
+    let page = try await fixture.get(try await fixture.path(id))
+    #expect(page.text.contains("<img src=\"/objects/Thing/1/blob/place.photo\""))
+    #expect(try await fixture.get(try await fixture.path(id, "/blob/place.photo")).bytes == MediaTypeTests.gif)
+  }
+}

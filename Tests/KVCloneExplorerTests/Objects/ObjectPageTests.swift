@@ -247,3 +247,43 @@ extension ObjectFixture {
     }
   }
 }
+
+/// Names of a model can contain anything except spaces, control characters, and a few separators.
+struct HostileNameTests {
+  private static let names = ["<b>&\"'", "a\\b", "~", "x?y#%+", "\u{202E}evil", "späße"]
+
+  private static let model = ManagedObjectModel("Names") {
+    EntityDescription("En<i>tity\u{202E}") {
+      for name in names { AttributeDescription(name, .binary) }
+      RelationshipDescription("to<u>many", toMany: "En<i>tity\u{202E}")
+    }
+  }
+
+  @Test("Pages of hostile names have links that lead to their values, and no markup")
+  func names() async throws {
+    let fixture = try ObjectFixture(Self.model)
+    let entity = "En<i>tity\u{202E}"
+    let id = try await fixture.store.write { tx in
+      let id = try tx.insert(
+        entity, Dictionary(uniqueKeysWithValues: Self.names.map { ($0, .binary(Data($0.utf8))) }))
+      try tx.setMembers(id, "to<u>many", [id])
+      return id
+    }
+    let start = "/objects/\(PathSegment.encode(entity))/\(id.serial)"
+    let page = try await fixture.get(start)
+    #expect(page.status == 200)
+    for mark in ["<b>&\"", "<i>", "<u>", "\u{202E}"] { #expect(!page.text.contains(mark), "\(mark)") }
+    for name in Self.names {
+      let path = "\(start)/blob/\(PathSegment.encode(name))"
+      #expect(page.text.contains("href=\"\(path)?download=1\""), "\(name)")
+      let answer = try await fixture.get(path + "?download=1")
+      #expect(answer.status == 200 && answer.text == name)
+      let file = try #require(answer.header("Content-Disposition"))
+      #expect(file.wholeMatch(of: /attachment; filename="[A-Za-z0-9.-]+"/) != nil, "\(file)")
+    }
+    let members = "\(start)/members/\(PathSegment.encode("to<u>many"))"
+    #expect(try await fixture.get(members).status == 200)
+    let referrers = "\(start)/referrers/\(PathSegment.encode(entity))/\(PathSegment.encode("to<u>many"))"
+    #expect(try await fixture.get(referrers).status == 200)
+  }
+}
