@@ -20,7 +20,6 @@ struct ValueSource: Sendable {
   let object: String
   /// The name of the attribute, or `composite.element`.
   let attribute: String
-  let type: AttributeType
   let place: Place
   let byteCount: UInt64
   /// Identifies the bytes among all values of the store: the content of an `ETag`.
@@ -74,7 +73,7 @@ struct ValueSource: Sendable {
       tag = "r\(bytes.byteCount)-\(String(XXH3.hash(bytes, seed: 0), radix: 16))"
     }
     return ValueSource(
-      id: id, object: "\(entity.name)/\(id.serial)", attribute: attribute, type: type, place: place,
+      id: id, object: "\(entity.name)/\(id.serial)", attribute: attribute, place: place,
       byteCount: byteCount, tag: tag)
   }
 

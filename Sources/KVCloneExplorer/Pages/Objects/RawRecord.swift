@@ -38,6 +38,7 @@ struct RawRecord: Sendable {
   var commit: UInt64
   var layout: UInt16
   var entityCode: UInt16
+  /// The version of the file's format.
   var formatVersion: UInt32
   var offset: Int
   var bytes: [UInt8]
@@ -69,7 +70,7 @@ struct RawRecord: Sendable {
     commit = (try? RecordView.commit(of: stored)) ?? 0
     layout = (try? RecordView.layoutID(of: stored)) ?? 0
     entityCode = (try? RecordView.entityCode(of: stored)) ?? 0
-    formatVersion = FormatLimits.formatVersion
+    formatVersion = try Metadata.format(session.storage, session.schema.tables.metadata)?.version ?? 0
     self.offset = offset
     bytes = stored.extracting(offset..<min(byteCount, offset + Self.windowLength)).withUnsafeBytes { Array($0) }
     parts = []
