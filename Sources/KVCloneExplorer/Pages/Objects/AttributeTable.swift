@@ -73,13 +73,13 @@ enum AttributeTable {
     let name = "\(path) of \(facts.name.title)"
     switch bytes.type {
     case .image where bytes.source.byteCount <= imageByteLimit && bytes.imageSize?.isModest != false:
-      // With its size, the page keeps its layout when the image arrives.
-      let size: HTML? = bytes.imageSize.map { $0.fitted(into: imageSide) }.map { size in
-        " width=\"\(size.width)\" height=\"\(size.height)\""
+      guard let size = bytes.imageSize?.fitted(into: imageSide) else {
+        return Components.image(source, alternative: name, target: source)
       }
+      // With its size, the page keeps its layout when the image arrives.
       return """
-        <a class="preview large" href="\(source)">\
-        <img src="\(source)" alt="\(name)"\(size) loading="lazy" decoding="async"></a>
+        <a class="picture" href="\(source)"><img src="\(source)" alt="\(name)" width="\(size.width)" \
+        height="\(size.height)" loading="lazy" decoding="async"></a>
         """
     case .image: return "<p>\(Components.link("Show the image", source))</p>"
     case .svg where bytes.source.byteCount <= imageByteLimit:
