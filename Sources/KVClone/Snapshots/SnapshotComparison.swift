@@ -17,17 +17,26 @@ struct SnapshotComparison {
   }
 
   /// Calls `body` with every object that differs between a snapshot and another snapshot, or the current state.
+  ///
+  /// - Parameters:
+  ///   - after: the id after which to begin; nil for all objects.
+  ///   - isCancelled: called before each object; the comparison throws `cancelled` if it returns true.
   static func compare(
-    _ store: ObjectStore, _ from: Snapshot, _ to: Snapshot?, _ body: (SnapshotDifference) throws -> Bool
+    _ store: ObjectStore, _ from: Snapshot, _ to: Snapshot?, after: ObjectID? = nil,
+    isCancelled: () -> Bool = { false }, _ body: (SnapshotDifference) throws -> Bool
   ) throws {
     try StoreSnapshots(store).requireOwn(from)
-    guard let to else { return try SnapshotComparison(store, from, nil).forEach(body) }
+    guard let to else { return try SnapshotComparison(store, from, nil).forEach(after, isCancelled, body) }
     try StoreSnapshots(store).requireOwn(to)
-    if from.info.epoch <= to.info.epoch { return try SnapshotComparison(store, from, to).forEach(body) }
-    try SnapshotComparison(store, to, from).forEach { try body($0.inverted) }
+    if from.info.epoch <= to.info.epoch {
+      return try SnapshotComparison(store, from, to).forEach(after, isCancelled, body)
+    }
+    try SnapshotComparison(store, to, from).forEach(after, isCancelled) { try body($0.inverted) }
   }
 
-  private func forEach(_ body: (SnapshotDifference) throws -> Bool) throws {
+  private func forEach(
+    _ after: ObjectID?, _ isCancelled: () -> Bool, _ body: (SnapshotDifference) throws -> Bool
+  ) throws {
     // A snapshot never changes, so the two sessions need not share a transaction; the preimages are those of the later
     // one.
     let old = try StoreSnapshots(store).session(of: from)
@@ -35,12 +44,14 @@ struct SnapshotComparison {
       if let to { try StoreSnapshots(store).session(of: to) } else { try store.readSession() }
     let first = try Snapshots.existing(
       new.storage, new.schema.tables, from.info.name, epoch: from.info.epoch)
-    let changes = try Self.changes(in: first.epoch..<(to?.info.epoch ?? .max), first, new)
+    let changes = try Self.changes(in: first.epoch..<(to?.info.epoch ?? .max), first, new, isCancelled)
     var oldWindows = ReadWindows(old.storage)
     var newWindows = ReadWindows(new.storage)
-    for rootCode in Set(old.schema.rootCodes + new.schema.rootCodes).sorted() {
-      var next = changes.objects.set(rootCode: rootCode)?.next(from: 0)
+    for rootCode in Set(old.schema.rootCodes + new.schema.rootCodes).sorted() where rootCode >= after?.rootCode ?? 0 {
+      let least = rootCode == after?.rootCode ? (after?.serial ?? 0) + 1 : 0
+      var next = changes.objects.set(rootCode: rootCode)?.next(from: least)
       while let serial = next {
+        if isCancelled() { throw Self.cancelled }
         oldWindows.next()
         newWindows.next()
         let id = ObjectID(rootCode: rootCode, serial: serial)
@@ -49,11 +60,12 @@ struct SnapshotComparison {
       }
       if !new.schema.rootCodes.contains(rootCode) {
         // The later model has no such entity: its objects stay in their table, and have no preimages.
-        if try !forEachRetired(rootCode, old, changes, body) { return }
+        if try !forEachRetired(rootCode, from: least, old, changes, isCancelled, body) { return }
         continue
       }
-      var position: UInt64? = first.watermarks.first { $0.rootCode == rootCode }?.nextSerial ?? 0
+      var position: UInt64? = max(least, first.watermarks.first { $0.rootCode == rootCode }?.nextSerial ?? 0)
       while let start = position {
+        if isCancelled() { throw Self.cancelled }
         let batch = try Self.objects(rootCode, from: start, new)
         for (id, entityName) in batch {
           let difference = SnapshotDifference(
@@ -68,10 +80,12 @@ struct SnapshotComparison {
   /// Reports the objects of a root entity that the later model does not have, except those already reported; returns
   /// false if `body` stops.
   private func forEachRetired(
-    _ rootCode: UInt16, _ old: borrowing Session, _ changes: Changes, _ body: (SnapshotDifference) throws -> Bool
+    _ rootCode: UInt16, from least: UInt64, _ old: borrowing Session, _ changes: Changes, _ isCancelled: () -> Bool,
+    _ body: (SnapshotDifference) throws -> Bool
   ) throws -> Bool {
-    var position: UInt64? = 0
+    var position: UInt64? = least
     while let start = position {
+      if isCancelled() { throw Self.cancelled }
       let batch = try Self.objects(rootCode, from: start, old)
       for (id, entityName) in batch where !changes.objects.contains(id) {
         let difference = SnapshotDifference(
@@ -125,13 +139,21 @@ struct SnapshotComparison {
   }
 
   static func changes(
-    in epochs: Range<UInt64>, _ first: SnapshotValue, _ session: borrowing Session
+    in epochs: Range<UInt64>, _ first: SnapshotValue, _ session: borrowing Session,
+    _ isCancelled: () -> Bool = { false }
   ) throws(StoreError) -> Changes {
     var changes = Changes(horizon: SnapshotHorizon(first, session.schema.orderedLists))
-    try PreimageKeyList.forEachKey(in: epochs, session) { (table, key) throws(StoreError) in changes.note(table, key) }
+    var count = 0
+    try PreimageKeyList.forEachKey(in: epochs, session) { (table, key) throws(StoreError) in
+      count += 1
+      if count.isMultiple(of: 1024), isCancelled() { throw Self.cancelled }
+      changes.note(table, key)
+    }
     changes.sortChunks()
     return changes
   }
+
+  private static let cancelled = StoreError(.cancelled, "the comparison was cancelled")
 
   private static let batchCount = 1000
 
