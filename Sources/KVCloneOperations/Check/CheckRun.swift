@@ -27,7 +27,7 @@ final class CheckRun {
   private var brokenLists: Set<ListAddress> = []
   /// Layouts that do not match their entity; reading a record by one could trap.
   var badLayouts: Set<UInt16> = []
-  var objectCount = 0
+  private(set) var objectCount = 0
   /// The store's UUID, if it was known before.
   var expectedUUID: UUID?
   /// The blobs of uploads in progress, with the uploads' bytes; those that the blobs' descriptions confirm are removed.
@@ -50,10 +50,17 @@ final class CheckRun {
   private let referrers: Set<UInt16>
   /// Corrupted blobs, by serial: their owners are looked up at the end.
   private var damagedBlobs: [UInt64: [Int]] = [:]
+  private let progress: (@Sendable (OperationProgress) -> Void)?
+  private let cancellation: Cancellation?
 
-  init(schema: Schema, options: CheckOptions) {
+  init(
+    schema: Schema, options: CheckOptions, progress: (@Sendable (OperationProgress) -> Void)? = nil,
+    cancellation: Cancellation? = nil
+  ) {
     self.schema = schema
     self.options = options
+    self.progress = progress
+    self.cancellation = cancellation
     var names: [UInt16: String] = [:]
     for codes in [schema.codes.properties, schema.codes.referrers] {
       for properties in codes.values {
@@ -77,8 +84,8 @@ final class CheckRun {
   /// Whether nothing was found so far, and nothing is hidden.
   var isClean: Bool { damages.isEmpty && lost.isEmpty }
 
-  /// Whether the maximum number of issues is reached.
-  var isFull: Bool { damages.count >= max(1, options.maximumIssues) }
+  /// Whether the check ends: the maximum number of issues is reached, or it was cancelled.
+  var isFull: Bool { damages.count >= max(1, options.maximumIssues) || cancellation?.isCancelled == true }
 
   func report(pageCount: Int, isTruncated: Bool = false) -> CheckReport {
     CheckReport(
@@ -127,6 +134,12 @@ final class CheckRun {
   var storedTables: [TableCode] { pages?.tableCodes ?? [] }
 
   // MARK: Objects
+
+  /// Counts an object that is about to be checked.
+  func noteObject() {
+    objectCount += 1
+    if objectCount.isMultiple(of: 1024) { progress?(OperationProgress(phase: .objects, completed: objectCount)) }
+  }
 
   func reportUnreadable(_ id: ObjectID, page: Int?, _ message: String) {
     guard unreadable.insert(id).inserted else { return }

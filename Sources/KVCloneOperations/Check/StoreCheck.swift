@@ -5,22 +5,39 @@ import KVCloneRecords
 /// Checks a store that is open.
 struct StoreCheck {
   private let store: ObjectStore
+  private let progress: (@Sendable (OperationProgress) -> Void)?
+  private let cancellation: Cancellation?
 
-  init(_ store: ObjectStore) {
+  init(
+    _ store: ObjectStore, _ progress: (@Sendable (OperationProgress) -> Void)? = nil,
+    _ cancellation: Cancellation? = nil
+  ) {
     self.store = store
+    self.progress = progress
+    self.cancellation = cancellation
   }
 
   /// - Parameter refusals: the failed reads of earlier attempts.
   func check(_ options: CheckOptions, _ refusals: PageRefusals = PageRefusals()) throws(StoreError) -> CheckReport {
+    let report = try checkAll(options, refusals)
+    // What a cancelled check could not read is not corrupted.
+    if cancellation?.isCancelled == true { throw StoreError(.cancelled, "the check was cancelled") }
+    return report
+  }
+
+  private func checkAll(_ options: CheckOptions, _ refusals: PageRefusals) throws(StoreError) -> CheckReport {
     guard let environment = store.engine.files?.environment else { return try checkThroughEngine(options) }
-    let file = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment, refusals: refusals) }
+    let watch = PageWatch.reporting(try store.engine.facts(), progress, cancellation)
+    let file = try storeErrors { () throws(LMDBError) in
+      try PageFile(pinning: environment, watch: watch, refusals: refusals)
+    }
     return try CheckPasses(file, options) { (map) throws(StoreError) in try FileCheck.check(file, map, run(options)) }
       .report
   }
 
   /// Creates a run with the state of the open store.
   private func run(_ options: CheckOptions) -> CheckRun {
-    let run = CheckRun(schema: store.schema, options: options)
+    let run = CheckRun(schema: store.schema, options: options, progress: progress, cancellation: cancellation)
     run.expectedUUID = store.uuid
     run.isNewerFormat = store.formatVersion > FormatLimits.formatVersion
     return run

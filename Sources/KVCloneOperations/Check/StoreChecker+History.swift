@@ -102,7 +102,7 @@ extension StoreChecker {
       try run.reading("the table \(name)") { () throws(StoreError) in
         try session.forEachEntry(table) { (key, value) throws(StoreError) in
           let seed = ValueEnvelope.seed(tableCode: code, key: copy key)
-          if code.rootCode != nil { run.objectCount += 1 }
+          if code.rootCode != nil { run.noteObject() }
           if ValueEnvelope.isIntact(copy value, seed: seed) { return !run.isFull }
           // The check of its blob has reported it.
           if code == .blobs, let serial = try? NumberKey.numberAndPart(copy key).number,

@@ -16,7 +16,7 @@ extension StoreChecker {
               .malformedKey, page: run.page(table, key), "the table of \(name) has a malformed key")
             return !run.isFull
           }
-          run.objectCount += 1
+          run.noteObject()
           last = id.serial
           try checkRecord(id, value, run)
           return !run.isFull

@@ -1,7 +1,6 @@
 import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
-import Synchronization
 
 extension StatisticsRun {
   /// Reads every page of a store.
@@ -13,7 +12,7 @@ extension StatisticsRun {
     // Whether another process has migrated the store.
     _ = try store.readSession()
     let facts = try store.engine.facts()
-    let watch = watch(facts, progress, cancellation)
+    let watch = PageWatch.reporting(facts, progress, cancellation)
     let file = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment, watch: watch) }
     let run = StatisticsRun(store.schema)
     let census = PageCensus(first: { $0.hasPrefix("objects-") }, visit: { run.visit($0, $1, $2) })
@@ -28,19 +27,5 @@ extension StatisticsRun {
     let commit = try Metadata.counter(storage, metadata, MetadataKey.commitCounter)
     return run.result(
       census, map, facts, commit: commit, state: file.meta?.commitNumber ?? 0, store: store, readers: readers)
-  }
-
-  private static func watch(
-    _ facts: StorageFacts, _ progress: (@Sendable (OperationProgress) -> Void)?,
-    _ cancellation: Cancellation?
-  ) -> PageWatch? {
-    guard progress != nil || cancellation != nil else { return nil }
-    let total = facts.fileBytes
-    let completed = Atomic<UInt64>(0)
-    return PageWatch { byteCount in
-      let sum = completed.add(UInt64(byteCount), ordering: .relaxed).newValue
-      progress?(OperationProgress(phase: .read, completed: Int(clamping: min(sum, total)), total: Int(clamping: total)))
-      return cancellation?.isCancelled != true
-    }
   }
 }
