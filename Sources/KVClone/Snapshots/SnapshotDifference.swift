@@ -52,7 +52,7 @@ public struct SnapshotDifference: Sendable, Hashable {
   public var propertyNames: [String] { (attributes.map(\.name) + relationships.map(\.name)).sorted() }
 
   /// The same difference in the direction from the second state to the first.
-  var inverted: SnapshotDifference {
+  package var inverted: SnapshotDifference {
     SnapshotDifference(
       id: id, entityName: entityName,
       kind: kind == .inserted ? .deleted : kind == .deleted ? .inserted : .updated,

@@ -10,16 +10,3 @@ extension Output {
     if count > errors.count { try line("  and \(count - errors.count) more") }
   }
 }
-
-extension JSONWriter {
-  /// Writes the members `errors` and `errorCount` of a plan.
-  mutating func reasons(_ errors: [some KVCloneError], count: Int) {
-    list("errors", errors) { json, error in
-      json.member("kind", error.kindName)
-      json.nullable("object", error.object)
-      json.nullable("property", error.property)
-      json.member("message", error.message)
-    }
-    member("errorCount", count)
-  }
-}

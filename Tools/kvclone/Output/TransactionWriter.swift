@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneExplorer
 
 /// Writes transactions of the history, a line or a JSON object each, in memory that does not grow with the transaction.
 struct TransactionWriter {
@@ -75,15 +76,7 @@ struct TransactionWriter {
 
   private mutating func writeJSON(_ transaction: HistoryTransaction, _ reader: borrowing ReadTransaction) throws {
     json.beginObject()
-    json.member("token", transaction.token.description)
-    json.member("commit", transaction.commit)
-    json.key("date")
-    AttributeJSON.write(.date(transaction.date), to: &json)
-    json.member("author", transaction.author)
-    json.member("operation", transaction.operation)
-    json.member("insertedCount", transaction.insertedCount)
-    json.member("updatedCount", transaction.updatedCount)
-    json.member("deletedCount", transaction.deletedCount)
+    json.transaction(transaction)
     if withObjects {
       json.key("changes")
       json.beginArray()

@@ -17,7 +17,7 @@ struct CheckCommand: ToolCommand {
     let address = try global.storeAddress()
     let report = try Self.check(address, CheckOptions(readData: readData))
     try global.show {
-      write(report, &$0)
+      $0.check(report)
     } text: { output in
       for damage in report.issues {
         try output.paragraph(Self.line(damage))
@@ -28,7 +28,7 @@ struct CheckCommand: ToolCommand {
       let pages = address.isDirectory ? ", \(Text.count(report.pageCount, "page"))" : ""
       try output.line("\(verdict): \(Text.count(report.objectCount, "object"))\(pages)")
       try output.flush()
-      if !report.issues.isEmpty { global.note("kvclone: \(Self.advice(report, address))") }
+      if !report.issues.isEmpty { global.note("kvclone: \(report.advice(hasFile: address.isDirectory))") }
     }
     if !report.issues.isEmpty { throw ExitCode(Failure.Code.corrupted) }
   }
@@ -43,42 +43,10 @@ struct CheckCommand: ToolCommand {
     return try store.check(options)
   }
 
-  private static func advice(_ report: CheckReport, _ address: StoreAddress) -> String {
-    if report.issues.allSatisfy(\.isDerived) {
-      return "the objects are intact; rebuild the rest with `kvclone repair --yes`"
-    }
-    if report.issues.allSatisfy({ $0.kind == .pageLeak }) {
-      return "no data is lost; create a copy without leaked pages with `kvclone compact -o DEST`"
-    }
-    return address.isDirectory
-      ? "restore a backup, or copy what is readable with `kvclone salvage -o NEW`"
-      : "check the database with pg_amcheck, and restore the store from a copy or a backup of the cluster"
-  }
-
-  private func write(_ report: CheckReport, _ json: inout JSONWriter) {
-    json.member("ok", report.issues.isEmpty)
-    json.member("objects", report.objectCount)
-    json.member("pages", report.pageCount)
-    json.damages(report.issues)
-    json.member("truncated", report.isTruncated)
-  }
-
   /// Formats an issue as text.
   static func line(_ damage: IntegrityIssue) -> String {
     let place = [damage.object, damage.property, damage.page.map { "page \($0)" }].compactMap { $0 }
     let prefix = place.isEmpty ? "" : place.joined(separator: " ") + ": "
     return "\(damage.kind.rawValue): \(prefix)\(damage.message)"
-  }
-}
-
-extension JSONWriter {
-  /// Writes issues as the member "damages".
-  mutating func damages(_ damages: [IntegrityIssue]) {
-    list("damages", damages) { json, damage in
-      json.finding(
-        damage.kind.rawValue, object: damage.object, property: damage.property, page: damage.page,
-        message: damage.message)
-      json.member("derived", damage.isDerived)
-    }
   }
 }

@@ -191,27 +191,6 @@ struct SnapshotCommand: ParsableCommand {
   }
 }
 
-extension JSONWriter {
-  /// Writes the members of one entry of the document of `snapshot list`.
-  mutating func snapshot(_ info: SnapshotInfo, retainedBytes: UInt64) {
-    member("name", info.name)
-    key("created")
-    AttributeJSON.write(.date(info.createdAt), to: &self)
-    member("commit", info.commit)
-    member("objects", info.objectCount)
-    member("retainedBytes", retainedBytes)
-    member("holds", info.holds)
-    key("expires")
-    if let expires = info.expiresAt { AttributeJSON.write(.date(expires), to: &self) } else { null() }
-    member("automatic", info.isAutomatic)
-    nullable("modelVersion", info.modelVersion)
-    key("userInfo")
-    beginObject()
-    for (name, value) in info.userInfo.sorted(by: { $0.key < $1.key }) { member(name, value) }
-    endObject()
-  }
-}
-
 extension Text {
   /// Formats rows under headings, in columns as wide as necessary.
   static func table(_ headings: [String], _ rows: [[String]]) -> [String] {

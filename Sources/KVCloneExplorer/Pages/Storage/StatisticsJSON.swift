@@ -1,11 +1,10 @@
 import Foundation
-import KVClone
-import KVCloneExplorer
-import KVCloneOperations
+package import KVClone
+package import KVCloneOperations
 
 extension JSONWriter {
   /// Writes the members of the document of `stat`; without the deep part, only what is cheap.
-  mutating func statistics(_ statistics: StoreStatistics, deep: DeepStatistics?) {
+  package mutating func statistics(_ statistics: StoreStatistics, deep: DeepStatistics?) {
     member("store", statistics.uuid.uuidString)
     member("commit", statistics.commit)
     member("fileBytes", statistics.fileBytes)
@@ -102,7 +101,7 @@ extension JSONWriter {
   }
 
   /// The member `writer`: the holder of the write lock, or null.
-  mutating func writer(_ writer: WriteLockHolder?) {
+  package mutating func writer(_ writer: WriteLockHolder?) {
     nullable("writer", writer) { json, writer in
       json.member("pid", Int(writer.processID))
       json.member("process", writer.processName)
@@ -114,7 +113,7 @@ extension JSONWriter {
   }
 
   /// Writes the members of one reader, in the format of `readers`.
-  mutating func reader(_ reader: ActiveReader) {
+  package mutating func reader(_ reader: ActiveReader) {
     member("pid", Int(reader.processID))
     nullable("thread", reader.thread)
     member("owner", reader.owner)
@@ -125,5 +124,24 @@ extension JSONWriter {
     member("lag", reader.lag)
     nullable("retainedBytes", reader.retainedBytes)
     member("stale", reader.isStale)
+  }
+
+  /// Writes the members of the document of `check`.
+  package mutating func check(_ report: CheckReport) {
+    member("ok", report.issues.isEmpty)
+    member("objects", report.objectCount)
+    member("pages", report.pageCount)
+    damages(report.issues)
+    member("truncated", report.isTruncated)
+  }
+
+  /// Writes issues as the member "damages".
+  package mutating func damages(_ damages: [IntegrityIssue]) {
+    list("damages", damages) { json, damage in
+      json.finding(
+        damage.kind.rawValue, object: damage.object, property: damage.property, page: damage.page,
+        message: damage.message)
+      json.member("derived", damage.isDerived)
+    }
   }
 }
