@@ -1,0 +1,135 @@
+import KVClone
+import KVCloneCore
+
+/// The values of one object in two states, side by side.
+struct ObjectComparisonPage: Page {
+  let from: StoreState
+  let to: StoreState
+  let comparison: ObjectComparison
+
+  static func read(_ context: PageContext) async throws -> ObjectComparisonPage {
+    guard let serial = UInt64(try context.parameter("serial")) else {
+      throw ExplorerError(.notFound, "the last part of the path is not the serial number of an object")
+    }
+    let object = ObjectName(entity: try context.parameter("entity"), serial: serial)
+    let (store, from, to) = (context.store, context.query["from"], context.query["to"])
+    return try await context.call {
+      let (from, to) = (try StoreState(store, named: from), try StoreState(store, named: to))
+      return ObjectComparisonPage(from: from, to: to, comparison: try ObjectComparison(store, object, from: from, to: to))
+    }
+  }
+
+  var title: String { comparison.object.text }
+
+  var section: PageSection { .time }
+
+  func breadcrumbs(_ context: PageContext) -> [(name: String, link: String)] {
+    [
+      ("Time", context.link(["time"], [("at", nil)])),
+      ("Changes from \(from.title) to \(to.title)", context.link(comparing: from.name, to.name)),
+    ]
+  }
+
+  func html(_ context: PageContext) -> HTML {
+    let object = comparison.object
+    guard let kind = comparison.kind else {
+      return Components.empty(
+        "The object is equal in both states.",
+        Components.link("Show the object", context.link(to: object, in: to.name)))
+    }
+    var links: [HTML] = [kind.badge]
+    if kind != .inserted {
+      links.append(Components.buttonLink("Object in \(from.title)", context.link(to: object, in: from.name)))
+    }
+    if kind != .deleted {
+      links.append(Components.buttonLink("Object in \(to.title)", context.link(to: object, in: to.name)))
+    }
+    links.append(
+      Components.buttonLink("Swap", context.link(comparing: to.name, from.name, object: object)))
+    if context.options.allowsWrites, to.snapshot == nil, let earlier = from.snapshot, kind != .inserted {
+      links.append(
+        Components.buttonLink(
+          "Roll this object back…", context.link("rollback", snapshot: earlier.name, [], [("object", object.text)])))
+    }
+    var html = Components.toolbar(links)
+    if comparison.properties.isEmpty { return html + Components.empty("The object has no values.") }
+    html += Components.comparison(
+      "Properties of \(object.text)", old: from.title, new: to.title,
+      rows: comparison.properties.map { property in
+        (
+          name(property), side(property, property.old, property.text?.oldHTML, from, context),
+          side(property, property.new, property.text?.newHTML, to, context)
+        )
+      })
+    return html
+  }
+
+  private func name(_ property: ObjectComparison.Property) -> HTML {
+    let reordered = property.isReordered ? Components.badge("reordered", "warning") : .empty
+    return "\(Components.code(property.name)) \(reordered)"
+  }
+
+  private func side(
+    _ property: ObjectComparison.Property, _ side: ObjectComparison.Side, _ text: HTML?, _ state: StoreState,
+    _ context: PageContext
+  ) -> HTML? {
+    switch side {
+    case .absent: nil
+    case .value(let value): value.map { Components.code(Excerpt.beginning(of: $0, 2000)) } ?? Components.missing
+    case .text(let value): text ?? "<div class=\"text\">\(TextDifference.lines(of: value))</div>"
+    case .bytes(let count, let isImage): bytes(property.name, count, isImage: isImage, state, context)
+    case .members(let names, let count): members(names, count, property, state, context)
+    }
+  }
+
+  private func bytes(
+    _ attribute: String, _ count: UInt64, isImage: Bool, _ state: StoreState, _ context: PageContext
+  ) -> HTML {
+    let target = context.link(
+      ["objects"] + comparison.object.segments + ["blob", attribute], [("at", state.name.nonEmpty)])
+    if !isImage { return "<a href=\"\(target)\">\(Components.bytes(count))</a>" }
+    let image = Components.image(
+      target, alternative: "\(attribute) of \(comparison.object.text) in \(state.title)", target: target)
+    return "\(image) \(Components.bytes(count))"
+  }
+
+  private func members(
+    _ names: [ObjectName], _ count: Int, _ property: ObjectComparison.Property, _ state: StoreState,
+    _ context: PageContext
+  ) -> HTML {
+    if count == 0 { return Components.muted("–") }
+    let items = names.map { name -> HTML in
+      "<li>\(Components.link(name.text, context.link(to: name, in: state.name)))</li>"
+    }
+    let rest: HTML = count > names.count ? "<li>and \(Components.number(count - names.count)) more</li>" : .empty
+    return "<ul class=\"members\">\(items)\(rest)</ul>"
+  }
+
+  func write(to json: inout JSONWriter) {
+    json.nullable("from", from.name.nonEmpty)
+    json.nullable("to", to.name.nonEmpty)
+    json.member("object", comparison.object.text)
+    json.key("difference")
+    if let text = comparison.json { json.raw(text) } else { json.null() }
+  }
+
+  var table: PageTable {
+    PageTable(
+      columns: ["property", "old", "new"],
+      rows: comparison.properties.map { [$0.name, $0.old.cell, $0.new.cell] })
+  }
+}
+
+extension ObjectComparison.Side {
+  /// The text in CSV; nil for nil and for an object that does not exist.
+  fileprivate var cell: String? {
+    switch self {
+    case .absent: nil
+    case .value(let value): value
+    case .text(let text): text
+    case .bytes(let count, _): "<\(Text.bytes(count))>"
+    case .members(let names, let count):
+      (names.map(\.text) + (count > names.count ? ["… \(count) in all"] : [])).joined(separator: " ")
+    }
+  }
+}

@@ -1,0 +1,200 @@
+import KVClone
+import KVCloneCore
+
+/// The plan of a rollback of the store, or of some objects.
+struct RollbackPage: Page {
+  let snapshot: SnapshotInfo
+  /// The names of the objects to roll back; empty for the whole store.
+  let objects: [String]
+  /// What leads from the present to the snapshot; nil for chosen objects.
+  let comparison: Comparison?
+  /// Nil if it was not requested, and is not certain to be quick.
+  let plan: RollbackPlan?
+
+  /// The number of listed objects.
+  private static let rowCount = 50
+  /// The number of differing objects up to which the plan runs without a request: it holds the write lock.
+  static let maximumUnrequested = 1000
+  private static let maximumObjects = 100
+
+  static func read(_ context: PageContext) async throws -> RollbackPage {
+    let (store, name) = (context.store, try context.snapshotParameter)
+    let objects = try Self.objects(context.query)
+    let budget = Comparison.Budget(context.options.requestTimeLimit / 2)
+    let (snapshot, comparison) = try await context.call {
+      let state = try StoreState(store, named: name)
+      let comparison =
+        objects.isEmpty
+        ? try Comparison(store, from: .present, to: state, limit: rowCount, budget: budget) : nil
+      return (state, comparison)
+    }
+    guard let target = snapshot.snapshot else { throw ExplorerError(.notFound, "there is no such page") }
+    let isQuick = comparison.map { $0.hasAllCounts && $0.total.total <= maximumUnrequested } ?? true
+    var plan: RollbackPlan?
+    if context.options.allowsWrites, isQuick || context.query["plan"] == "1" {
+      plan = try await store.onWriterQueue {
+        try store.planRollback(to: target, objects: Self.ids(objects, target))
+      }
+    }
+    return RollbackPage(snapshot: target.info, objects: objects, comparison: comparison, plan: plan)
+  }
+
+  /// Runs the rollback that a form describes, and returns the URL of its result.
+  static func run(_ context: PageContext) async throws -> String {
+    let store = context.store
+    let target = try store.snapshot(named: try context.snapshotParameter)
+    let objects = try Self.objects(context.form)
+    let result = try await store.rollback(to: target, objects: Self.ids(objects, target))
+    guard let undo = result.automaticSnapshot else { return context.link(["time"], [("at", nil)]) }
+    return context.link("rollback", snapshot: target.name, ["done"], [("undo", undo.name)])
+  }
+
+  private static func objects(_ items: QueryItems) throws -> [String] {
+    let names = items.all("object")
+    guard names.count <= maximumObjects else {
+      throw ExplorerError(
+        .badRequest, "a page rolls back at most \(maximumObjects) objects; use `kvclone snapshot rollback --object`")
+    }
+    return names
+  }
+
+  /// Returns the ids of objects in a snapshot; nil for the whole store.
+  private static func ids(_ names: [String], _ snapshot: Snapshot) throws -> [ObjectID]? {
+    if names.isEmpty { return nil }
+    return try snapshot.read { past in
+      var ids: [ObjectID] = []
+      for name in names {
+        let id = try past.objectID(named: name)
+        if !ids.contains(id) { ids.append(id) }
+      }
+      return ids
+    }
+  }
+
+  var title: String { "Roll back to \(snapshot.name)" }
+
+  var section: PageSection { .time }
+
+  func breadcrumbs(_ context: PageContext) -> [(name: String, link: String)] {
+    [("Time", context.link(["time"], [("at", nil)]))]
+  }
+
+  // MARK: HTML
+
+  func html(_ context: PageContext) -> HTML {
+    var html = scope(context) + figures
+    if let plan, !plan.isPossible { html += errors(plan) }
+    if let comparison {
+      if comparison.hasAllCounts, comparison.total.total == 0 {
+        return html + Components.empty("The store is equal to the snapshot: nothing would change.")
+      }
+      html += Components.section("Changes of the rollback", list(comparison, context))
+    }
+    return html + Components.section("Run", form(context))
+  }
+
+  private func scope(_ context: PageContext) -> HTML {
+    if objects.isEmpty {
+      return "<p>The whole store returns to the state of \(Components.time(snapshot.createdAt.timeText)).</p>"
+    }
+    let items = objects.map { name -> HTML in
+      guard let object = ObjectName(name) else { return "<li>\(name)</li>" }
+      return "<li>\(Components.link(name, context.link(comparing: "", snapshot.name, object: object)))</li>"
+    }
+    return """
+      <p>These objects return to the state of \(Components.time(snapshot.createdAt.timeText)), with the objects that a \
+      clone of them would copy:</p><ul>\(items)</ul>
+      """
+  }
+
+  private var figures: HTML {
+    if let plan {
+      return Components.figures([
+        ("Reverted", Components.number(plan.updatedCount)), ("Restored", Components.number(plan.recreatedCount)),
+        ("Deleted", Components.number(plan.deletedCount)),
+        ("Kept for undo", plan.isPossible ? Components.bytes(plan.replacedByteCount) : "–"),
+      ])
+    }
+    guard let comparison else { return .empty }
+    let (total, isExact) = (comparison.total, comparison.hasAllCounts)
+    let mark: HTML? = isExact ? nil : "≥ "
+    return Components.figures([
+      ("Reverted", "\(mark)\(Components.number(total.updated))"),
+      ("Restored", "\(mark)\(Components.number(total.inserted))"),
+      ("Deleted", "\(mark)\(Components.number(total.deleted))"),
+    ])
+  }
+
+  private func errors(_ plan: RollbackPlan) -> HTML {
+    let items = plan.errors.map { error -> HTML in
+      "<li>\(error.object.map { "\(Components.code($0)): " as HTML })\(error.message)</li>"
+    }
+    let rest: HTML =
+      plan.errorCount > plan.errors.count ? "<li>and \(plan.errorCount - plan.errors.count) more</li>" : .empty
+    return Components.notice("The rollback would fail.", "error") + "<ul>\(items)\(rest)</ul>"
+  }
+
+  private func list(_ comparison: Comparison, _ context: PageContext) -> HTML {
+    let all = context.link(comparing: "", snapshot.name)
+    let table = comparison.rows.map(\.object).isEmpty ? HTML.empty : rows(comparison, context)
+    return "\(table)<p>\(Components.link("All changes from the present to \(snapshot.name)", all))</p>"
+  }
+
+  private func rows(_ comparison: Comparison, _ context: PageContext) -> HTML {
+    Components.table(
+      "Objects that the rollback changes",
+      columns: [Components.Column("Object"), Components.Column("Effect"), Components.Column("Properties")],
+      rows: comparison.rows.map { row in
+        [
+          Components.link(row.object.text, context.link(comparing: "", snapshot.name, object: row.object)),
+          effect(row.kind), "\(row.properties.prefix(12).joined(separator: ", "))",
+        ]
+      })
+  }
+
+  private func effect(_ kind: SnapshotDifference.Kind) -> HTML {
+    switch kind {
+    case .inserted: Components.badge("restored", "good")
+    case .updated: Components.badge("reverted", "warning")
+    case .deleted: Components.badge("deleted", "bad")
+    }
+  }
+
+  private func form(_ context: PageContext) -> HTML {
+    if !context.options.allowsWrites { return ReadOnlyNotice.html }
+    if let plan, !plan.isPossible { return Components.notice("Resolve the errors, then reload this page.") }
+    var html: HTML = "<p>An automatic snapshot of the present state is created first, so that the rollback can be undone.</p>"
+    if plan == nil {
+      html += """
+        <p>Many objects change, so the plan was not checked for errors. \
+        \(Components.link("Check it now", context.link(replacing: [("plan", "1")]))): that runs the rollback and aborts \
+        it, and holds the write lock as long.</p>
+        """
+    }
+    return html + """
+      <form action="\(context.link("rollback", snapshot: snapshot.name))" method="post">\
+      \(Components.hidden(objects.map { ("object", $0) }))\(Components.button("Roll back", "danger"))</form>
+      """
+  }
+
+  // MARK: Documents
+
+  func write(to json: inout JSONWriter) {
+    json.member("snapshot", snapshot.name)
+    json.member("objects", objects)
+    json.nullable("updated", plan?.updatedCount ?? comparison?.total.updated)
+    json.nullable("recreated", plan?.recreatedCount ?? comparison?.total.inserted)
+    json.nullable("deleted", plan?.deletedCount ?? comparison?.total.deleted)
+    json.nullable("replacedBytes", plan?.replacedByteCount)
+    json.nullable("automaticSnapshot", nil)
+    json.member("committed", false)
+    json.member("checked", plan != nil)
+    json.reasons(plan?.errors ?? [], count: plan?.errorCount ?? 0)
+  }
+
+  var table: PageTable {
+    PageTable(
+      columns: ["object", "change", "properties"],
+      rows: (comparison?.rows ?? []).map { [$0.object.text, $0.kind.word, $0.properties.joined(separator: " ")] })
+  }
+}

@@ -1,0 +1,134 @@
+import Foundation
+import KVClone
+import KVCloneCore
+
+/// One side of a comparison: the present state, or a snapshot.
+struct StoreState: Sendable {
+  /// Nil for the present state.
+  let snapshot: Snapshot?
+
+  static let present = StoreState(snapshot: nil)
+
+  private init(snapshot: Snapshot?) { self.snapshot = snapshot }
+
+  /// - Parameter name: nil and the empty text are the present state: no snapshot has an empty name.
+  /// - Throws: `snapshotNotFound`.
+  init(_ store: ObjectStore, named name: String?) throws {
+    if let name, !name.isEmpty { snapshot = try store.snapshot(named: name) } else { snapshot = nil }
+  }
+
+  /// The value of `from`, `to` and `at` in URLs; empty for the present state.
+  var name: String { snapshot?.name ?? "" }
+
+  /// The name in texts.
+  var title: String { snapshot?.name ?? "present" }
+
+  /// Runs `body` in a read transaction of the state.
+  func read<Result>(_ store: ObjectStore, _ body: (borrowing ReadTransaction) throws -> Result) throws -> Result {
+    if let snapshot { try snapshot.read(body) } else { try store.read(body) }
+  }
+
+  /// Calls `body` with the objects that differ between two states; see `ObjectStore.diff(from:to:after:_:)`.
+  static func diff(
+    _ store: ObjectStore, from: StoreState, to: StoreState, after: ObjectID? = nil, isCancelled: () -> Bool,
+    _ body: (SnapshotDifference) throws -> Bool
+  ) throws {
+    switch (from.snapshot, to.snapshot) {
+    case (nil, nil): return
+    case (let first?, let second):
+      try store.diff(from: first, to: second, after: after, isCancelled: isCancelled, body)
+    case (nil, let second?):
+      try store.diff(from: second, to: nil, after: after, isCancelled: isCancelled) { try body($0.inverted) }
+    }
+  }
+
+  /// Returns the difference of one object between two states; nil if it is equal in both.
+  static func difference(of id: ObjectID, _ store: ObjectStore, from: StoreState, to: StoreState) throws
+    -> SnapshotDifference?
+  {
+    switch (from.snapshot, to.snapshot) {
+    case (nil, nil): nil
+    case (let first?, let second): try store.difference(of: id, from: first, to: second)
+    case (nil, let second?): try store.difference(of: id, from: second, to: nil)?.inverted
+    }
+  }
+}
+
+extension PageContext {
+  /// Runs a call that reads the store by itself; for a store in a cluster, on a thread that may wait for the server.
+  func call<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    guard let network = store.engine.network else { return try body() }
+    return try await network.readThreads.run { try body() }
+  }
+
+  /// Returns the URL of a page about a snapshot. It shows no other snapshot, so `at` is not kept.
+  ///
+  /// Names that cannot be a segment of a path, or that end like a format, are in the query instead.
+  func link(
+    _ first: String, snapshot name: String, _ last: [String] = [], _ items: [(name: String, value: String?)] = []
+  ) -> String {
+    let isSegment = name != "." && name != ".." && !name.hasSuffix(".json") && !name.hasSuffix(".csv")
+    return link(
+      [first, isSegment ? name : "-"] + last,
+      [("snapshot", isSegment ? nil : name)] + items + [("at", nil)])
+  }
+
+  /// The name of the snapshot that a URL of ``link(_:snapshot:_:_:)`` names.
+  var snapshotParameter: String {
+    get throws { if let name = query["snapshot"] { name } else { try parameter("snapshot") } }
+  }
+
+  /// Returns the URL of the comparison of two states.
+  func link(comparing from: String, _ to: String, _ items: [(name: String, value: String?)] = []) -> String {
+    link(["compare"], [("from", from), ("to", to)] + items + [("at", nil)])
+  }
+
+  /// Returns the URL of the comparison of an object in two states.
+  func link(comparing from: String, _ to: String, object: ObjectName) -> String {
+    link(["compare"] + object.segments, [("from", from), ("to", to), ("at", nil)])
+  }
+
+  /// Returns the URL of an object's page in a state.
+  func link(to object: ObjectName, in state: String) -> String {
+    link(["objects"] + object.segments, [("at", state.isEmpty ? nil : state)])
+  }
+
+  /// The number of rows of a page, from the query.
+  ///
+  /// - Throws: ``ExplorerError`` for anything except a number from 1 to 1,000.
+  func rowLimit(_ standard: Int = 100) throws -> Int {
+    guard let text = query["limit"] else { return standard }
+    guard let limit = Int(text), (1...1000).contains(limit) else {
+      throw ExplorerError(.badRequest, "limit is not a number from 1 to 1000; remove it, or correct it")
+    }
+    return limit
+  }
+}
+
+/// The name of an object, in its parts.
+struct ObjectName: Sendable, Hashable {
+  var entity: String
+  var serial: UInt64
+
+  init(entity: String, serial: UInt64) {
+    self.entity = entity
+    self.serial = serial
+  }
+
+  /// - Parameter name: such as `Note/12`.
+  init?(_ name: String) {
+    let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2, let serial = UInt64(parts[1]) else { return nil }
+    self.init(entity: String(parts[0]), serial: serial)
+  }
+
+  var text: String { "\(entity)/\(serial)" }
+
+  /// The segments of paths.
+  var segments: [String] { [entity, String(serial)] }
+}
+
+extension Date {
+  /// In RFC 3339, to the second.
+  var timeText: String { formatted(.iso8601) }
+}
