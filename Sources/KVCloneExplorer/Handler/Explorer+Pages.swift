@@ -8,8 +8,7 @@ extension Explorer {
     var context = PageContext(
       store: store, options: options, request: request, parameters: [:], query: target.query, form: QueryItems(),
       format: target.format ?? AcceptHeader.format(request), isNegotiated: target.format == nil,
-      deadline: Deadline(after: options.requestTimeLimit),
-      openStreams: openStreams)
+      deadline: Deadline(after: options.requestTimeLimit), openStreams: openStreams, jobs: jobs)
     do throws(ExplorerError) {
       let route: Route
       (route, context.parameters) = try find(target, request.method == "HEAD" ? "GET" : request.method)

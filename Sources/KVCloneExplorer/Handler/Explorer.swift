@@ -18,6 +18,7 @@ public final class Explorer: Sendable {
   let options: ExplorerOptions
   let openStreams: OpenStreams
   let requests: RequestQueue
+  let jobs = StoreJobs()
   private let hosts: HostGuard
   private let access: AccessGuard
   let threads: ReadThreads
@@ -58,7 +59,10 @@ public final class Explorer: Sendable {
   /// Ends the responses that do not end by themselves, and answers all further requests with 503.
   ///
   /// Call it when the server begins to shut down: the server can then wait until all responses have ended.
-  public func shutdown() { openStreams.shutDown() }
+  public func shutdown() {
+    openStreams.shutDown()
+    jobs.cancelAll()
+  }
 
   private func answer(_ request: ExplorerRequest) async -> ExplorerResponse {
     let admission: Admission

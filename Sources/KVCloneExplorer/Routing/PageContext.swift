@@ -17,6 +17,8 @@ struct PageContext: Sendable {
   var deadline: Deadline
   /// The responses of the explorer that do not end by themselves.
   let openStreams: OpenStreams
+  /// The checks and measurements of the store.
+  let jobs: StoreJobs
 
   var model: ManagedObjectModel { store.model }
 

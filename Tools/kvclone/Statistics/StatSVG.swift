@@ -63,7 +63,8 @@ struct StatSVG {
     svg += "width=\"\(Self.text(right - left))\" height=\"\(Self.text(bottom - top))\"/>"
     for (line, text) in tile.label.enumerated() {
       svg += label(
-        text, Double(left) / 100 + 4, Double(top) / 100 + 14 + 15 * Double(line), line == 0 ? " font-weight=\"bold\"" : "")
+        text, Double(left) / 100 + 4, Double(top) / 100 + 14 + 15 * Double(line),
+        line == 0 ? " font-weight=\"bold\"" : "")
     }
     return svg + "</g>\n"
   }

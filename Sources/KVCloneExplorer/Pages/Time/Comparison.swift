@@ -48,14 +48,15 @@ struct Comparison: Sendable {
     var isOverForRows: @Sendable (Int) -> Bool
     var isOverForCounts: @Sendable (Int) -> Bool
 
-    /// Half of the time for the rows, half for the counts. At least one difference is examined, so that a list
-    /// continues, unless even that takes the whole time.
-    init(_ limit: Duration) {
+    /// Half of the time until the deadline for the rows, a quarter for the counts. At least one difference is
+    /// examined, so that a list continues, unless even that takes the whole time.
+    init(_ deadline: Deadline) {
       let start = ContinuousClock.now
+      let limit = deadline.end - start
       isOverForRows = { examined in
         Task.isCancelled || ContinuousClock.now - start > (examined == 0 ? limit : limit / 2)
       }
-      isOverForCounts = { _ in Task.isCancelled || ContinuousClock.now - start > limit }
+      isOverForCounts = { _ in Task.isCancelled || ContinuousClock.now - start > limit * 3 / 4 }
     }
 
     init(rows: Int, counts: Int) {

@@ -6,29 +6,26 @@ struct ComparisonPage: Page {
   let from: StoreState
   let to: StoreState
   let filter: Comparison.Filter
-  /// Nil for two times the same state.
   let comparison: Comparison
   /// The names of all snapshots, newest first.
   let snapshots: [String]
   let isFirst: Bool
 
-  static func read(_ context: PageContext) async throws -> ComparisonPage {
+  static func read(_ context: PageContext) throws -> ComparisonPage {
     let query = context.query
     let after = try ListPosition.parse(query["after"])
     let limit = try context.rowLimit()
     let filter = Comparison.Filter(entity: query["entity"].nonEmpty, kind: try kind(query["kind"].nonEmpty))
-    let budget = Comparison.Budget(context.options.requestTimeLimit)
-    let (store, writesJSON) = (context.store, context.format == .json)
-    let (fromName, toName) = (query["from"], query["to"])
-    return try await context.call {
-      let from = try StoreState(store, named: fromName)
-      let to = try StoreState(store, named: toName)
-      return ComparisonPage(
-        from: from, to: to, filter: filter,
-        comparison: try Comparison(
-          store, from: from, to: to, filter, after: after, limit: limit, writesJSON: writesJSON, budget: budget),
-        snapshots: try store.snapshots().map(\.name).reversed(), isFirst: after == nil)
-    }
+    let budget = Comparison.Budget(context.deadline)
+    let store = context.store
+    let from = try StoreState(store, named: query["from"])
+    let to = try StoreState(store, named: query["to"])
+    return ComparisonPage(
+      from: from, to: to, filter: filter,
+      comparison: try Comparison(
+        store, from: from, to: to, filter, after: after, limit: limit, writesJSON: context.format == .json,
+        budget: budget),
+      snapshots: try store.snapshots().map(\.name).reversed(), isFirst: after == nil)
   }
 
   private static func kind(_ word: String?) throws -> SnapshotDifference.Kind? {
@@ -85,7 +82,9 @@ struct ComparisonPage: Page {
     let total = comparison.total
     return Components.figures([
       ("Inserted", count(total.inserted)), ("Changed", count(total.updated)), ("Deleted", count(total.deleted)),
-    ]) + (comparison.hasAllCounts ? .empty : Components.notice("The counts are lower bounds: counting reached the time limit."))
+    ])
+      + (comparison.hasAllCounts
+        ? .empty : Components.notice("The counts are lower bounds: counting reached the time limit."))
   }
 
   /// A count, or a lower bound of it.
@@ -102,7 +101,8 @@ struct ComparisonPage: Page {
       let cells = [
         (SnapshotDifference.Kind.inserted, counts.inserted), (.updated, counts.updated), (.deleted, counts.deleted),
       ].map { kind, number -> HTML in
-        number == 0 ? Components.number(0) : "<a href=\"\(link(context, entity, kind))\">\(Components.number(number))</a>"
+        number == 0
+          ? Components.number(0) : "<a href=\"\(link(context, entity, kind))\">\(Components.number(number))</a>"
       }
       return [Components.link(entity, link(context, entity, nil))] + cells
     }
@@ -152,7 +152,9 @@ struct ComparisonPage: Page {
   var table: PageTable {
     PageTable(
       columns: ["object", "entity", "change", "properties"],
-      rows: comparison.rows.map { [$0.object.text, $0.object.entity, $0.kind.word, $0.properties.joined(separator: " ")] })
+      rows: comparison.rows.map {
+        [$0.object.text, $0.object.entity, $0.kind.word, $0.properties.joined(separator: " ")]
+      })
   }
 }
 

@@ -7,16 +7,16 @@ struct ObjectComparisonPage: Page {
   let to: StoreState
   let comparison: ObjectComparison
 
-  static func read(_ context: PageContext) async throws -> ObjectComparisonPage {
+  static func read(_ context: PageContext) throws -> ObjectComparisonPage {
     guard let serial = UInt64(try context.parameter("serial")) else {
       throw ExplorerError(.notFound, "the last part of the path is not the serial number of an object")
     }
     let object = ObjectName(entity: try context.parameter("entity"), serial: serial)
-    let (store, from, to) = (context.store, context.query["from"], context.query["to"])
-    return try await context.call {
-      let (from, to) = (try StoreState(store, named: from), try StoreState(store, named: to))
-      return ObjectComparisonPage(from: from, to: to, comparison: try ObjectComparison(store, object, from: from, to: to))
-    }
+    let store = context.store
+    let (from, to) = (
+      try StoreState(store, named: context.query["from"]), try StoreState(store, named: context.query["to"])
+    )
+    return ObjectComparisonPage(from: from, to: to, comparison: try ObjectComparison(store, object, from: from, to: to))
   }
 
   var title: String { comparison.object.text }

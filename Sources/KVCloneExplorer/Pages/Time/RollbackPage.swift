@@ -18,17 +18,15 @@ struct RollbackPage: Page {
   private static let maximumObjects = 100
 
   static func read(_ context: PageContext) async throws -> RollbackPage {
-    let (store, name) = (context.store, try context.snapshotParameter)
+    let store = context.store
     let objects = try Self.objects(context.query)
-    let budget = Comparison.Budget(context.options.requestTimeLimit / 2)
-    let (snapshot, comparison) = try await context.call {
-      let state = try StoreState(store, named: name)
-      let comparison =
-        objects.isEmpty
-        ? try Comparison(store, from: .present, to: state, limit: rowCount, budget: budget) : nil
-      return (state, comparison)
-    }
-    guard let target = snapshot.snapshot else { throw ExplorerError(.notFound, "there is no such page") }
+    let state = try StoreState(store, named: try context.parameter("snapshot"))
+    guard let target = state.snapshot else { throw ExplorerError.notFound }
+    let comparison =
+      objects.isEmpty
+      ? try Comparison(
+        store, from: .present, to: state, limit: rowCount,
+        budget: Comparison.Budget(Deadline(after: context.options.requestTimeLimit))) : nil
     let isQuick = comparison.map { $0.hasAllCounts && $0.total.total <= maximumUnrequested } ?? true
     var plan: RollbackPlan?
     if context.options.allowsWrites, isQuick || context.query["plan"] == "1" {
@@ -42,7 +40,7 @@ struct RollbackPage: Page {
   /// Runs the rollback that a form describes, and returns the URL of its result.
   static func run(_ context: PageContext) async throws -> String {
     let store = context.store
-    let target = try store.snapshot(named: try context.snapshotParameter)
+    let target = try store.snapshot(named: try context.parameter("snapshot"))
     let objects = try Self.objects(context.form)
     let result = try await store.rollback(to: target, objects: Self.ids(objects, target))
     guard let undo = result.automaticSnapshot else { return context.link(["time"], [("at", nil)]) }
@@ -163,7 +161,8 @@ struct RollbackPage: Page {
   private func form(_ context: PageContext) -> HTML {
     if !context.options.allowsWrites { return ReadOnlyNotice.html }
     if let plan, !plan.isPossible { return Components.notice("Resolve the errors, then reload this page.") }
-    var html: HTML = "<p>An automatic snapshot of the present state is created first, so that the rollback can be undone.</p>"
+    var html: HTML =
+      "<p>An automatic snapshot of the present state is created first, so that the rollback can be undone.</p>"
     if plan == nil {
       html += """
         <p>Many objects change, so the plan was not checked for errors. \

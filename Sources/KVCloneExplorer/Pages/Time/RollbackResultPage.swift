@@ -10,16 +10,13 @@ struct RollbackResultPage: Page {
   let undo: StoreState
   let comparison: Comparison
 
-  static func read(_ context: PageContext) async throws -> RollbackResultPage {
-    let (store, name) = (context.store, try context.snapshotParameter)
-    guard let undo = context.query["undo"]?.nonEmpty else { throw ExplorerError(.notFound, "there is no such page") }
-    let budget = Comparison.Budget(context.options.requestTimeLimit)
-    return try await context.call {
-      let state = try StoreState(store, named: undo)
-      return RollbackResultPage(
-        name: name, undo: state,
-        comparison: try Comparison(store, from: state, to: .present, limit: 50, budget: budget))
-    }
+  static func read(_ context: PageContext) throws -> RollbackResultPage {
+    guard let undo = context.query["undo"]?.nonEmpty else { throw ExplorerError.notFound }
+    let budget = Comparison.Budget(context.deadline)
+    let state = try StoreState(context.store, named: undo)
+    return RollbackResultPage(
+      name: try context.parameter("snapshot"), undo: state,
+      comparison: try Comparison(context.store, from: state, to: .present, limit: 50, budget: budget))
   }
 
   var title: String { "Rolled back to \(name)" }
@@ -47,7 +44,8 @@ struct RollbackResultPage: Page {
       Components.buttonLink("Time", context.link(["time"], [("at", nil)])),
     ])
     if comparison.rows.isEmpty { return html }
-    return html + Components.section("Objects", ComparisonTable.html(comparison.rows, from: undo, to: .present, context))
+    return html
+      + Components.section("Objects", ComparisonTable.html(comparison.rows, from: undo, to: .present, context))
   }
 
   func write(to json: inout JSONWriter) {

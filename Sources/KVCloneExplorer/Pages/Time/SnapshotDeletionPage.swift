@@ -6,12 +6,9 @@ struct SnapshotDeletionPage: Page {
   let info: SnapshotInfo
   let retainedBytes: UInt64
 
-  static func read(_ context: PageContext) async throws -> SnapshotDeletionPage {
-    let (store, name) = (context.store, try context.snapshotParameter)
-    return try await context.call {
-      let snapshot = try store.snapshot(named: name)
-      return SnapshotDeletionPage(info: snapshot.info, retainedBytes: try snapshot.retainedBytes())
-    }
+  static func read(_ context: PageContext) throws -> SnapshotDeletionPage {
+    let snapshot = try context.store.snapshot(named: try context.parameter("snapshot"))
+    return SnapshotDeletionPage(info: snapshot.info, retainedBytes: try snapshot.retainedBytes())
   }
 
   var title: String { "Delete the snapshot \(info.name)" }

@@ -55,27 +55,11 @@ struct StoreState: Sendable {
 }
 
 extension PageContext {
-  /// Runs a call that reads the store by itself; for a store in a cluster, on a thread that may wait for the server.
-  func call<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
-    guard let network = store.engine.network else { return try body() }
-    return try await network.readThreads.run { try body() }
-  }
-
   /// Returns the URL of a page about a snapshot. It shows no other snapshot, so `at` is not kept.
-  ///
-  /// Names that cannot be a segment of a path, or that end like a format, are in the query instead.
   func link(
     _ first: String, snapshot name: String, _ last: [String] = [], _ items: [(name: String, value: String?)] = []
   ) -> String {
-    let isSegment = name != "." && name != ".." && !name.hasSuffix(".json") && !name.hasSuffix(".csv")
-    return link(
-      [first, isSegment ? name : "-"] + last,
-      [("snapshot", isSegment ? nil : name)] + items + [("at", nil)])
-  }
-
-  /// The name of the snapshot that a URL of ``link(_:snapshot:_:_:)`` names.
-  var snapshotParameter: String {
-    get throws { if let name = query["snapshot"] { name } else { try parameter("snapshot") } }
+    link([first, name] + last, items + [("at", nil)])
   }
 
   /// Returns the URL of the comparison of two states.

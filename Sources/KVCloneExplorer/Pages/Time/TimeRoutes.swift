@@ -3,15 +3,15 @@ import KVClone
 /// Routes of snapshots, comparisons and rollbacks.
 enum TimeRoutes {
   static let all: [Route] = [
-    .get("/time") { .page(try await TimelinePage.read($0)) },
+    .get("/time") { .page(try TimelinePage.read($0)) },
     .post("/time") { .redirect(try await createSnapshot($0)) },
-    .get("/time/:snapshot/delete") { .page(try await SnapshotDeletionPage.read($0)) },
+    .get("/time/:snapshot/delete", isLong: true) { .page(try SnapshotDeletionPage.read($0)) },
     .post("/time/:snapshot/delete") { .redirect(try await deleteSnapshot($0)) },
-    .get("/compare") { .page(try await ComparisonPage.read($0)) },
-    .get("/compare/:entity/:serial") { .page(try await ObjectComparisonPage.read($0)) },
-    .get("/rollback/:snapshot") { .page(try await RollbackPage.read($0)) },
+    .get("/compare") { .page(try ComparisonPage.read($0)) },
+    .get("/compare/:entity/:serial") { .page(try ObjectComparisonPage.read($0)) },
+    .get("/rollback/:snapshot", isLong: true) { .page(try await RollbackPage.read($0)) },
     .post("/rollback/:snapshot") { .redirect(try await RollbackPage.run($0)) },
-    .get("/rollback/:snapshot/done") { .page(try await RollbackResultPage.read($0)) },
+    .get("/rollback/:snapshot/done") { .page(try RollbackResultPage.read($0)) },
   ]
 
   private static func createSnapshot(_ context: PageContext) async throws -> String {
@@ -20,7 +20,7 @@ enum TimeRoutes {
   }
 
   private static func deleteSnapshot(_ context: PageContext) async throws -> String {
-    try await context.store.deleteSnapshot(named: try context.snapshotParameter)
+    try await context.store.deleteSnapshot(named: try context.parameter("snapshot"))
     return context.link(["time"], [("at", nil)])
   }
 }

@@ -7,14 +7,13 @@ struct TimelinePage: Page {
   let timeline: Timeline
   let request: Timeline.Request
 
-  static func read(_ context: PageContext) async throws -> TimelinePage {
+  static func read(_ context: PageContext) throws -> TimelinePage {
     let query = context.query
-    let end = ContinuousClock.now + context.options.requestTimeLimit / 4
+    let end = context.deadline.end - context.options.requestTimeLimit * 3 / 4
     let request = Timeline.Request(
       beforeSnapshot: try number(query["before"], "before"), beforeCommit: try number(query["commits"], "commits"),
       counted: query["retained"], limit: try context.rowLimit(50), hasTime: { ContinuousClock.now < end })
-    let store = context.store
-    return TimelinePage(timeline: try await context.call { try Timeline(store, request) }, request: request)
+    return TimelinePage(timeline: try Timeline(context.store, request), request: request)
   }
 
   private static func number(_ text: String?, _ name: String) throws -> UInt64? {

@@ -1,0 +1,57 @@
+import KVClone
+import KVCloneOperations
+
+/// The treemap of all bytes, for pages.
+enum StorageMap {
+  private static let (width, height) = (960.0, 400.0)
+
+  static func html(_ statistics: DeepStatistics) -> HTML {
+    let map = StorageTreemap(
+      statistics, in: Treemap.Rectangle(left: 0, top: 0, right: Self.width, bottom: Self.height))
+    var svg: HTML = "<svg viewBox=\"0 0 \(Self.width) \(Self.height)\" role=\"img\" aria-label=\"\(label(map))\">"
+    for group in map.groups {
+      svg += "<g>"
+      for tile in group.tiles { svg += drawing(tile, group.kind, map) }
+      svg += "</g>"
+    }
+    svg += "</svg>"
+    let legend = map.groups.map { (title: map.legend(of: $0), kind: series($0.kind)) }
+    return Components.drawing("All bytes of the file at commit \(statistics.summary.commit), by purpose.", svg)
+      + Components.legend(legend)
+  }
+
+  /// The content of the drawing in words.
+  private static func label(_ map: StorageTreemap) -> String {
+    "Space usage: " + map.groups.map { map.legend(of: $0) }.joined(separator: "; ")
+  }
+
+  private static func drawing(_ tile: StorageTreemap.Tile, _ kind: SpaceUsage.Kind, _ map: StorageTreemap) -> HTML {
+    let place = tile.place
+    var svg: HTML = """
+      <g><title>\(map.title(of: tile, kind).split(separator: "\n").joined(separator: ", "))</title>\
+      <rect class="cell \(series(kind))" x="\(place.left)" y="\(place.top)" width="\(place.width)" \
+      height="\(place.height)"/>
+      """
+    for (line, text) in tile.label.enumerated() {
+      svg += """
+        <text class="\(line == 0 ? "strong" : "small")" x="\(place.left + 4)" \
+        y="\(place.top + 14 + 15 * Double(line))">\(text)</text>
+        """
+    }
+    return svg + "</g>"
+  }
+
+  /// The class of the colour of a kind.
+  static func series(_ kind: SpaceUsage.Kind) -> String {
+    switch kind {
+    case .objects: "series-1"
+    case .lists: "series-2"
+    case .blobs: "series-3"
+    case .indexes: "series-4"
+    case .history, .preimages, .snapshots, .provenance: "series-5"
+    case .metadata: "series-6"
+    case .unknown: "bad"
+    default: "skip"
+    }
+  }
+}
