@@ -20,7 +20,7 @@ struct StoreCheck {
   /// - Parameter refusals: the failed reads of earlier attempts.
   func check(_ options: CheckOptions, _ refusals: PageRefusals = PageRefusals()) throws(StoreError) -> CheckReport {
     let report = try checkAll(options, refusals)
-    // What a cancelled check could not read is not corrupted.
+    // The pages that a cancelled check could not read are not corrupted.
     if cancellation?.isCancelled == true { throw StoreError(.cancelled, "the check was cancelled") }
     return report
   }

@@ -20,6 +20,16 @@ struct ObjectCounts {
     }
   }
 
+  /// The number of all objects: the sizes of their tables.
+  static func total(_ session: borrowing Session) throws(StoreError) -> Int {
+    var total = 0
+    for rootCode in session.schema.rootCodes {
+      guard let table = session.schema.objectTable(rootCode: rootCode) else { continue }
+      total += Int(clamping: try session.storage.entryCount(table))
+    }
+    return total
+  }
+
   /// The sizes of the tables with only one concrete entity, by its name.
   static func ofTables(_ session: borrowing Session) throws(StoreError) -> [String: Int] {
     let schema = session.schema

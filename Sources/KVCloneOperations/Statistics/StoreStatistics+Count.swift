@@ -4,7 +4,10 @@ import KVCloneRecords
 
 extension StoreStatistics {
   /// Reads the counters of a store.
-  init(of store: ObjectStore) throws(StoreError) {
+  ///
+  /// - Parameter headerLimit: the number of objects above which entities with a common root entity are not counted,
+  ///   because that reads the headers of their records.
+  init(of store: ObjectStore, headerLimit: Int = .max) throws(StoreError) {
     // Before this call's own reader is one of them.
     let readers = try ReaderListing.readers(of: store)
     let session = try store.readSession()
@@ -16,11 +19,14 @@ extension StoreStatistics {
     let free = StoreStatistics.FreePages(
       sizes.freed.map { ($0.state, UInt64($0.pages)) }, last: state, oldestLag: readers.first?.lag)
     let usedPages = 2 + (sizes.tables + sizes.own).reduce(0) { $0 + $1.pages }
-    let counts = try ObjectCounts(session, usingTableSizes: true)
+    let objectCount = try ObjectCounts.total(session)
+    let counts =
+      try objectCount > headerLimit
+      ? ObjectCounts.ofTables(session) : ObjectCounts(session, usingTableSizes: true).byEntity
     self.init(
       uuid: store.uuid, commit: try session.counter(MetadataKey.commitCounter), fileBytes: facts.fileBytes,
       mapBytes: facts.mapBytes, pageSize: facts.pageSize, pageCount: usedPages + free.count, freePages: free,
-      objectCount: counts.total, counts: counts.byEntity,
+      objectCount: objectCount, counts: counts,
       tables: schema.statistics(of: zip(tables.map(\.code), sizes.tables).map { ($0, $1) }, own: sizes.own),
       snapshotCount: Int(clamping: try session.storage.entryCount(schema.tables.snapshots)),
       readerCount: readers.count, oldestReader: readers.first, writer: store.engine.writer())
