@@ -4,60 +4,6 @@ import KVCloneCore
 import KVCloneOperations
 import Synchronization
 
-/// An operation that reads the whole store, in the background.
-struct StoreJob: Sendable {
-  enum Kind: Sendable, Equatable {
-    /// An integrity check.
-    case check(readsData: Bool)
-    /// Measuring the space usage.
-    case sizes
-
-    var isCheck: Bool { self != .sizes }
-
-    var title: String {
-      switch self {
-      case .check: "Check"
-      case .sizes: "Space usage"
-      }
-    }
-
-    /// The segments of the path below which its jobs are.
-    var path: [String] {
-      switch self {
-      case .check: ["store", "check"]
-      case .sizes: ["store", "sizes"]
-      }
-    }
-  }
-
-  enum Outcome: Sendable {
-    case running(OperationProgress?)
-    case checked(CheckReport)
-    case measured(DeepStatistics)
-    /// With the message of the error.
-    case failed(String)
-    case cancelled
-  }
-
-  let number: Int
-  let kind: Kind
-  let started: Date
-  fileprivate(set) var ended: Date?
-  fileprivate(set) var outcome: Outcome
-
-  var isRunning: Bool { if case .running = outcome { true } else { false } }
-
-  /// The state in documents.
-  var state: String {
-    switch outcome {
-    case .running: "running"
-    case .checked, .measured: "finished"
-    case .failed: "failed"
-    case .cancelled: "cancelled"
-    }
-  }
-}
-
 /// The checks and measurements of an explorer: one at a time, and the latest results.
 ///
 /// They belong to the explorer, not to a request: a result has a URL, and a browser that disconnects loses nothing.
@@ -94,15 +40,19 @@ final class StoreJobs: Sendable {
       return .success((state.last, true))
     }
     let (number, isNew) = try started.get()
-    // The task must not keep the jobs alive: they end with the explorer.
-    if isNew { Task { [weak self] in self?.finish(number, await Self.run(kind, store, cancellation, number, self)) } }
+    if !isNew { return number }
+    // The task does not keep the jobs alive: they end with the explorer.
+    Task { [weak self] in
+      let outcome = await Self.run(kind, store, cancellation) { [weak self] in self?.note($0, of: number) }
+      self?.finish(number, outcome)
+    }
     return number
   }
 
   private static func run(
-    _ kind: StoreJob.Kind, _ store: ObjectStore, _ cancellation: Cancellation, _ number: Int, _ jobs: StoreJobs?
+    _ kind: StoreJob.Kind, _ store: ObjectStore, _ cancellation: Cancellation,
+    _ progress: @escaping @Sendable (OperationProgress) -> Void
   ) async -> StoreJob.Outcome {
-    let progress: @Sendable (OperationProgress) -> Void = { [weak jobs] in jobs?.note($0, of: number) }
     do {
       switch kind {
       case .check(let readsData):

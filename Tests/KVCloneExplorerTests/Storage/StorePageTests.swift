@@ -76,4 +76,14 @@ struct StorePageTests {
     let rows = await ExplorerClient(files.store).page("/store.csv").split(separator: "\n")
     #expect(rows.first == "area,name,count,bytes" && rows.contains { $0.hasPrefix("free,") || $0.hasPrefix("unused,") })
   }
+
+  @Test("above the limit, only entities with a table of their own are counted", .needsDataFile(.statistics))
+  func largeStore() throws {
+    let fixture = try CheckFixture()
+    let all = try fixture.store.statistics()
+    let few = try fixture.store.statistics(headerLimit: 10)
+    #expect(all.objectCount == 24 && few.objectCount == 24 && all.counts["Item"] == 20)
+    #expect(few.counts == ["Tag": 2])
+    #expect(try fixture.store.statistics(headerLimit: 24).counts == all.counts)
+  }
 }

@@ -16,6 +16,7 @@ struct ComparisonTests {
       #expect(page.contains("/compare/\(library.name(id))?from=first&amp;to=second"), "\(word)")
       #expect(page.contains(word))
     }
+    #expect(page.contains("The new &amp; quick title") && page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"))
     let json = try await client.json("/compare?from=first&to=second")
     #expect(json["complete"] as? Bool == true && json["next"] is NSNull)
     let counts = try #require(json["counts"] as? [[String: Any]])

@@ -19,6 +19,9 @@ struct StorePage: Page {
   /// The largest file that is measured without a request, in bytes.
   private static let maximumUnrequested: UInt64 = 64 << 20
 
+  /// The number of objects up to which entities with a common root entity are counted.
+  private static let maximumHeaders = 1_000_000
+
   static func read(_ context: PageContext) async throws -> StorePage {
     let store = context.store
     let statistics = try Self.statistics(store)
@@ -33,7 +36,7 @@ struct StorePage: Page {
 
   private static func statistics(_ store: ObjectStore) throws -> StoreStatistics? {
     do throws(StoreError) {
-      return try store.statistics()
+      return try store.statistics(headerLimit: maximumHeaders)
     } catch {
       guard error.kind == .unsupportedByEngine else { throw error }
       return nil

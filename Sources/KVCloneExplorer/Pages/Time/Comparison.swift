@@ -7,6 +7,8 @@ struct Comparison: Sendable {
     var object: ObjectName
     var kind: SnapshotDifference.Kind
     var properties: [String]
+    /// The text that names the object; nil for objects without one, and in documents.
+    var title: String?
     /// The JSON object of the difference; nil for other formats.
     var json: String?
   }
@@ -90,23 +92,31 @@ struct Comparison: Sendable {
     _ store: ObjectStore, from: StoreState, to: StoreState, _ filter: Filter = Filter(), after: ObjectID? = nil,
     limit: Int, writesJSON: Bool = false, budget: Budget
   ) throws {
-    if writesJSON {
-      try from.read(store) { old in
-        try to.read(store) { new in
-          try readRows(store, from, to, filter, after, limit, budget) { difference in
-            try JSONWriter.object { try $0.difference(difference, old, new) }
+    try from.read(store) { old in
+      try to.read(store) { new in
+        try readRows(store, from, to, filter, after, limit, budget) { difference, row in
+          if writesJSON {
+            row.json = try JSONWriter.object { try $0.difference(difference, old, new) }
+          } else {
+            row.title = Self.title(difference, old, new)
           }
         }
       }
-    } else {
-      try readRows(store, from, to, filter, after, limit, budget) { _ in nil }
     }
     try count(store, from, to, budget)
   }
 
+  private static func title(
+    _ difference: SnapshotDifference, _ old: borrowing ReadTransaction, _ new: borrowing ReadTransaction
+  ) -> String? {
+    // The present may have changed since the comparison began.
+    let object = difference.kind == .deleted ? try? old.object(difference.id) : try? new.object(difference.id)
+    return object.flatMap { DisplayName($0, in: $0.model).text }
+  }
+
   private mutating func readRows(
     _ store: ObjectStore, _ from: StoreState, _ to: StoreState, _ filter: Filter, _ after: ObjectID?, _ limit: Int,
-    _ budget: Budget, json: (SnapshotDifference) throws -> String?
+    _ budget: Budget, describe: (SnapshotDifference, inout Row) throws -> Void
   ) throws {
     var examined = 0
     var last: ObjectID?
@@ -123,12 +133,12 @@ struct Comparison: Sendable {
         examined += 1
         last = difference.id
         guard filter.accepts(difference) else { return true }
-        let text = try json(difference)
-        size += text?.utf8.count ?? 0
-        rows.append(
-          Row(
-            object: ObjectName(entity: difference.entityName, serial: difference.id.serial), kind: difference.kind,
-            properties: difference.propertyNames, json: text))
+        var row = Row(
+          object: ObjectName(entity: difference.entityName, serial: difference.id.serial), kind: difference.kind,
+          properties: difference.propertyNames)
+        try describe(difference, &row)
+        size += row.json?.utf8.count ?? 0
+        rows.append(row)
         return true
       }
     } catch let error as StoreError where error.kind == .cancelled {

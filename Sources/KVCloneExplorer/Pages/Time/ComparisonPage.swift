@@ -168,13 +168,21 @@ enum ComparisonTable {
       columns: [Components.Column("Object"), Components.Column("Change"), Components.Column("Properties")],
       rows: rows.map { row in
         [
-          Components.link(row.object.text, context.link(comparing: from.name, to.name, object: row.object)),
-          row.kind.badge, properties(row.properties),
+          link(row, context.link(comparing: from.name, to.name, object: row.object)), row.kind.badge,
+          properties(row.properties),
         ]
       })
   }
 
-  private static func properties(_ names: [String]) -> HTML {
+  /// A link to the comparison of the object.
+  static func link(_ row: Comparison.Row, _ target: String) -> HTML {
+    guard let title = row.title else { return Components.link(row.object.text, target) }
+    return """
+      <a class="object" href="\(target)"><span class="name">\(title)</span> <span class="id">\(row.object.text)</span></a>
+      """
+  }
+
+  static func properties(_ names: [String]) -> HTML {
     let shown = names.prefix(maximumNames).map { "\(Components.code($0)) " as HTML }
     return names.count > maximumNames ? "\(shown)and \(names.count - maximumNames) more" : HTML(shown)
   }

@@ -6,7 +6,7 @@ struct RollbackPage: Page {
   let snapshot: SnapshotInfo
   /// The names of the objects to roll back; empty for the whole store.
   let objects: [String]
-  /// What leads from the present to the snapshot; nil for chosen objects.
+  /// The differences from the present to the snapshot; nil for chosen objects.
   let comparison: Comparison?
   /// Nil if it was not requested, and is not certain to be quick.
   let plan: RollbackPlan?
@@ -144,8 +144,8 @@ struct RollbackPage: Page {
       columns: [Components.Column("Object"), Components.Column("Effect"), Components.Column("Properties")],
       rows: comparison.rows.map { row in
         [
-          Components.link(row.object.text, context.link(comparing: "", snapshot.name, object: row.object)),
-          effect(row.kind), "\(row.properties.prefix(12).joined(separator: ", "))",
+          ComparisonTable.link(row, context.link(comparing: "", snapshot.name, object: row.object)), effect(row.kind),
+          ComparisonTable.properties(row.properties),
         ]
       })
   }
