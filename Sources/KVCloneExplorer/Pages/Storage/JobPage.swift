@@ -33,7 +33,7 @@ struct JobPage: Page {
   func html(_ context: PageContext) -> HTML {
     // The script refreshes the region while the job runs; without it, a link does.
     let poll: HTML? = job.isRunning ? " data-poll=\"1\"" : nil
-    return "<div id=\"job\"\(poll)>\(content(context))</div>"
+    return "<section id=\"job\" aria-label=\"\(title)\"\(poll)>\(content(context))</section>"
   }
 
   private func content(_ context: PageContext) -> HTML {

@@ -179,7 +179,7 @@ extension SnapshotDifference.Kind {
 
   /// A badge of its colour.
   var badge: HTML {
-    Components.badge("\(sign) \(title)", self == .inserted ? "good" : self == .deleted ? "bad" : "warning")
+    Components.badge(title, self == .inserted ? "good" : self == .deleted ? "bad" : "warning")
   }
 }
 

@@ -64,15 +64,17 @@ struct TimelinePage: Page {
 
   private func moment(_ entry: Timeline.Entry, _ context: PageContext) -> Components.Moment {
     let info = entry.info
-    var facts: [(name: String, value: HTML)] = [
-      ("Objects", Components.number(info.objectCount)), ("Commit", Components.number(Int(clamping: info.commit))),
-      ("Retains", retained(entry, context)), ("Model version", "\(info.modelVersion?.nonEmpty ?? "–")"),
+    var facts: [HTML] = [
+      "\(Components.number(info.objectCount)) \(info.objectCount == 1 ? "object" : "objects")",
+      "commit \(Components.number(Int(clamping: info.commit)))", "retains \(retained(entry, context))",
     ]
-    if let expires = info.expiresAt { facts.append(("Expires", Components.time(expires.timeText))) }
-    if !info.holds.isEmpty { facts.append(("Held by", "\(info.holds.joined(separator: ", "))")) }
+    if let version = info.modelVersion?.nonEmpty { facts.append("model version \(version)") }
+    if let expires = info.expiresAt { facts.append("expires \(Components.time(expires.timeText))") }
+    if !info.holds.isEmpty { facts.append("held by \(info.holds.joined(separator: ", "))") }
     for (name, value) in info.userInfo.sorted(by: { $0.key < $1.key }) {
-      facts.append((Excerpt.beginning(of: name, 80), "\(Excerpt.beginning(of: value, 200))"))
+      facts.append("\(Excerpt.beginning(of: name, 80)): \(Excerpt.beginning(of: value, 200))")
     }
+    let line = facts.enumerated().map { $0 == 0 ? $1 : " · \($1)" as HTML }
     var actions = [
       Components.link("Browse", context.link([], [("at", info.name)])),
       Components.link("Compare with present", context.link(comparing: info.name, "")),
@@ -87,7 +89,7 @@ struct TimelinePage: Page {
     return Components.Moment(
       time: info.createdAt.timeText,
       title: "\(Components.link(info.name, context.link([], [("at", info.name)]))) \(badges(info))",
-      detail: "\(Components.definitions(facts))\(Components.toolbar(actions, label: "Actions for \(info.name)"))",
+      detail: "<p>\(line)</p>\(Components.toolbar(actions, label: "Actions for \(info.name)"))",
       isCurrent: context.snapshotName == info.name)
   }
 
