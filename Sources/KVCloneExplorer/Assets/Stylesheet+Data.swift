@@ -145,7 +145,7 @@ extension Stylesheet {
       .tip, .bar .fill, svg text { fill: CanvasText; }
       .bar .track { fill: Canvas; stroke: CanvasText; }
       svg a text { fill: LinkText; }
-      .timeline li[aria-current]::before { background: Highlight; }
+      .timeline > li[aria-current]::before { background: Highlight; }
     }
     @media print {
       .sections, .find, .skip-link, .toolbar, .pager, .toast, .controls, .predicate, footer {
@@ -155,7 +155,7 @@ extension Stylesheet {
       .bar { background: none; }
       .scroll { width: auto; max-height: none; overflow: visible; border: 0; }
       .grid th, .grid td { position: static !important; white-space: normal; overflow-wrap: anywhere; }
-      tr, figure, .timeline li, .definitions > div { break-inside: avoid; }
+      tr, figure, .timeline > li, .definitions > div { break-inside: avoid; }
       h2, h3 { break-after: avoid; }
       .canvas { height: auto; }
       .tree, .foldable { overflow: visible; }

@@ -149,11 +149,11 @@ enum Stylesheet {
     .fold > summary + * { margin-top: var(--s2); }
     .definitions dd :is(ol, ul) { padding-left: 1.25rem; }
     .timeline { list-style: none; max-width: 60rem; }
-    .timeline li { position: relative; padding: 0 0 var(--s4) var(--s5); }
-    .timeline li::before { content: ""; position: absolute; left: .1875rem; top: .4375rem; width: .5625rem;
+    .timeline > li { position: relative; padding: 0 0 var(--s4) var(--s5); }
+    .timeline > li::before { content: ""; position: absolute; left: .1875rem; top: .4375rem; width: .5625rem;
       height: .5625rem; border: 2px solid var(--accent); border-radius: 50%; background: var(--paper); z-index: 1; }
-    .timeline li[aria-current]::before { background: var(--accent); }
-    .timeline li:not(:last-child)::after { content: ""; position: absolute; left: .4375rem; top: .75rem;
+    .timeline > li[aria-current]::before { background: var(--accent); }
+    .timeline > li:not(:last-child)::after { content: ""; position: absolute; left: .4375rem; top: .75rem;
       bottom: -.5rem; border-left: 1px solid var(--edge); }
     .timeline .title { font-weight: 600; overflow-wrap: anywhere; }
     .progress { max-width: 30rem; }
