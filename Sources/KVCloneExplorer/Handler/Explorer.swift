@@ -56,7 +56,8 @@ public final class Explorer: Sendable {
     return response
   }
 
-  /// Ends the responses that do not end by themselves, and answers all further requests with 503.
+  /// Ends the responses that do not end by themselves, cancels checks and measurements of the store, and answers all
+  /// further requests with 503.
   ///
   /// Call it when the server begins to shut down: the server can then wait until all responses have ended.
   public func shutdown() {
