@@ -26,7 +26,7 @@ struct StorePageTests {
     _ = try files.store.insert("Book", count: 500)
     try files.store.insert("Book", ["cover": .binary(Data(repeating: 7, count: 100_000))])
     let area = Treemap.Rectangle(left: 0, top: 0, right: 960, bottom: 400)
-    let map = StorageTreemap(try files.store.deepStatistics(), in: area)
+    let map = StorageTreemap(try files.store.deepStatistics(), in: area, Text.bytes)
     let tiles = map.groups.flatMap(\.tiles)
     #expect(abs(tiles.reduce(0) { $0 + $1.place.width * $1.place.height } - 960 * 400) < 0.01)
     #expect(tiles.reduce(0) { $0 + $1.byteCount } == map.total)

@@ -22,7 +22,8 @@ struct StatSVG {
     self.statistics = statistics
     map = StorageTreemap(
       statistics,
-      in: Treemap.Rectangle(left: 0, top: Self.mapTop, right: Self.width, bottom: Self.mapTop + Self.mapHeight))
+      in: Treemap.Rectangle(left: 0, top: Self.mapTop, right: Self.width, bottom: Self.mapTop + Self.mapHeight),
+      Text.binary)
   }
 
   /// The document.

@@ -7,7 +7,7 @@ enum StorageMap {
 
   static func html(_ statistics: DeepStatistics) -> HTML {
     let map = StorageTreemap(
-      statistics, in: Treemap.Rectangle(left: 0, top: 0, right: Self.width, bottom: Self.height))
+      statistics, in: Treemap.Rectangle(left: 0, top: 0, right: Self.width, bottom: Self.height), Text.bytes)
     var svg: HTML = "<svg viewBox=\"0 0 \(Self.width) \(Self.height)\" role=\"img\" aria-label=\"\(label(map))\">"
     for group in map.groups {
       svg += "<g>"

@@ -33,22 +33,29 @@ package struct StorageTreemap: Sendable {
   /// Smaller parts of the whole are combined.
   private static let smallest = 1.0 / 20_000
 
-  package init(_ statistics: DeepStatistics, in area: Treemap.Rectangle) {
+  private let text: @Sendable (UInt64) -> String
+
+  /// - Parameter text: the format of sizes.
+  package init(
+    _ statistics: DeepStatistics, in area: Treemap.Rectangle, _ text: @escaping @Sendable (UInt64) -> String
+  ) {
     let total = statistics.total
     let sums = statistics.sums.filter { $0.sum.byteCount > 0 }.sorted {
       ($1.sum.byteCount, $0.kind.rawValue) < ($0.sum.byteCount, $1.kind.rawValue)
     }
     let places = Treemap.layout(sums.map { Double($0.sum.byteCount) }, in: area)
     self.total = total
+    self.text = text
     groups = zip(sums, places).map { sum, place in
       Group(
         kind: sum.kind, byteCount: sum.sum.byteCount,
-        tiles: Self.tiles(of: sum.kind, statistics.spaceUsage, total: total, in: place))
+        tiles: Self.tiles(of: sum.kind, statistics.spaceUsage, total: total, in: place, text))
     }
   }
 
   private static func tiles(
-    of kind: SpaceUsage.Kind, _ areas: [SpaceUsage], total: UInt64, in place: Treemap.Rectangle
+    of kind: SpaceUsage.Kind, _ areas: [SpaceUsage], total: UInt64, in place: Treemap.Rectangle,
+    _ text: (UInt64) -> String
   ) -> [Tile] {
     var tiles: [Tile] = []
     var others = Tile(name: "", count: 0, byteCount: 0)
@@ -66,19 +73,19 @@ package struct StorageTreemap: Sendable {
     if otherCount > 0 { tiles.append(others) }
     tiles.sort { ($1.byteCount, $0.name) < ($0.byteCount, $1.name) }
     let places = Treemap.layout(tiles.map { Double($0.byteCount) }, in: place)
-    for (index, place) in places.enumerated() { tiles[index].put(in: place, kind) }
+    for (index, place) in places.enumerated() { tiles[index].put(in: place, kind, text) }
     return tiles
   }
 
   /// The description of a tile, in two lines.
   package func title(of tile: Tile, _ kind: SpaceUsage.Kind) -> String {
-    let sizes = "\(Text.binary(tile.byteCount)), \(Text.share(tile.byteCount, total))"
+    let sizes = "\(text(tile.byteCount)), \(Text.share(tile.byteCount, total))"
     return "\(kind.title): \(tile.name)\n\(sizes), count \(tile.count)"
   }
 
   /// The description of a group.
   package func legend(of group: Group) -> String {
-    "\(group.kind.title): \(Text.binary(group.byteCount)), \(Text.share(group.byteCount, total))"
+    "\(group.kind.title): \(text(group.byteCount)), \(Text.share(group.byteCount, total))"
   }
 }
 
@@ -86,7 +93,9 @@ extension StorageTreemap.Tile {
   /// The width of a character, and of the margins beside a line.
   private static let (characterWidth, margins) = (7.6, 8.0)
 
-  fileprivate mutating func put(in area: Treemap.Rectangle, _ kind: SpaceUsage.Kind) {
+  fileprivate mutating func put(
+    in area: Treemap.Rectangle, _ kind: SpaceUsage.Kind, _ text: (UInt64) -> String
+  ) {
     // Rounds edges instead of widths, so that neighbours still share them.
     let edges = [area.left, area.top, area.right, area.bottom].map { Int(($0 * 100).rounded()) }
     let places = edges.map { Double($0) / 100 }
@@ -95,7 +104,7 @@ extension StorageTreemap.Tile {
     let room = Int((width - Self.margins) / Self.characterWidth)
     guard height >= 18, let name = Self.fitting(name, kind.title, room) else { return }
     label = [name]
-    let bytes = Text.binary(byteCount)
+    let bytes = text(byteCount)
     if height >= 34, bytes.count <= room { label.append(bytes) }
   }
 
