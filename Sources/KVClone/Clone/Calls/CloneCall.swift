@@ -18,7 +18,7 @@ struct CloneCall: Sendable {
   }
 
   /// The recent write rate of clones of the destination.
-  private var pace: ClonePace { destination.schema.attachments.value(of: ClonePace.self) }
+  var pace: ClonePace { destination.schema.attachments.value(of: ClonePace.self) }
 
   // MARK: Cloning
 

@@ -8,20 +8,27 @@ final class CloneMonitor: Sendable {
 
   private let cancellation = Cancellation()
   private let progress: (@Sendable (OperationProgress) -> Void)?
+  /// The time at which a plan ends, because its caller does not wait longer.
+  private let deadline: ContinuousClock.Instant?
   private let last = Mutex<(phase: OperationProgress.Phase, time: ContinuousClock.Instant)?>(nil)
 
-  init(progress: (@Sendable (OperationProgress) -> Void)? = nil) {
+  init(deadline: ContinuousClock.Instant? = nil, progress: (@Sendable (OperationProgress) -> Void)? = nil) {
+    self.deadline = deadline
     self.progress = progress
   }
 
   /// Cancels the clone.
   func cancel() { cancellation.cancel() }
 
-  /// Throws `cancelled` if the clone or its task was cancelled.
+  /// Whether the deadline has passed.
+  var isOver: Bool { deadline.map { $0 <= .now } ?? false }
+
+  /// Throws `cancelled` if the clone or its task was cancelled, or if the deadline has passed.
   func check() throws(CloneError) {
     if cancellation.isCancelled || Task.isCancelled {
       throw CloneError(.cancelled, "the clone was cancelled; nothing was written (R29)")
     }
+    if isOver { throw CloneError(.cancelled, "the plan was stopped, because it takes too long") }
   }
 
   /// Reports the progress, and throws `cancelled` if the clone was cancelled. It reads a clock: call it about every

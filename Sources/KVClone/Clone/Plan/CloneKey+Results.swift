@@ -12,13 +12,25 @@ extension CloneKey {
   ///
   /// - Throws: `idempotencyKeyReused` if that call had other arguments.
   func result(in session: borrowing Session) throws -> CloneResult? {
-    guard let operation = try operation(in: session), !operation.isExpired(at: Date()) else { return nil }
+    guard let operation = try Self.operation(bytes, in: session), !operation.isExpired(at: Date()) else { return nil }
     guard operation.argumentDigest == digest else {
       throw CloneError(
         .idempotencyKeyReused,
         "the idempotency key belongs to a clone with other arguments in commit \(operation.commit) (R31); repeat "
           + "the call with the same arguments, use another key, or purge this one")
     }
+    return try Self.result(of: operation, in: session)
+  }
+
+  /// The result of the call that used a key, whatever its arguments; nil if the key is unknown or expired.
+  static func result(of key: String, in session: borrowing Session) throws -> CloneResult? {
+    guard let operation = try operation(Array(key.utf8), in: session), !operation.isExpired(at: Date()) else {
+      return nil
+    }
+    return try result(of: operation, in: session)
+  }
+
+  private static func result(of operation: OperationValue, in session: borrowing Session) throws -> CloneResult {
     guard var result = StoredResult.decode(operation) else {
       throw StoreError(
         .corrupted, "the stored result of an idempotency key is corrupted; run `check`, or purge the key")
@@ -39,9 +51,9 @@ extension CloneKey {
     try session.storage.put(session.schema.tables.operations, bytes.span.bytes, stored.span.bytes)
   }
 
-  private func operation(in session: borrowing Session) throws(StoreError) -> OperationValue? {
-    guard let value = try session.storage.get(session.schema.tables.operations, bytes.span.bytes) else { return nil }
-    return try Self.operation(value, bytes)
+  private static func operation(_ key: [UInt8], in session: borrowing Session) throws(StoreError) -> OperationValue? {
+    guard let value = try session.storage.get(session.schema.tables.operations, key.span.bytes) else { return nil }
+    return try operation(value, key)
   }
 
   private static func operation(_ value: RawSpan, _ key: [UInt8]) throws(StoreError) -> OperationValue {

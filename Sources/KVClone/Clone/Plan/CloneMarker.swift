@@ -24,9 +24,12 @@ struct CloneMarker {
   private let hasHook: Bool
   /// The number of calls of the hook.
   private var questionCount = 0
+  /// Collects a part of the tree of the discovery; nil for a clone.
+  private let recorder: CloneTreeRecorder?
 
-  private init(book: CloneRuleBook, cancellation: CloneMonitor, smallLimit: Int) {
+  private init(book: CloneRuleBook, cancellation: CloneMonitor, smallLimit: Int, recorder: CloneTreeRecorder?) {
     mark = CloneMark(smallLimit: smallLimit)
+    self.recorder = recorder
     self.book = book
     self.cancellation = cancellation
     hasHook = book.options.willClone != nil
@@ -95,13 +98,14 @@ struct CloneMarker {
   /// - Throws: `CloneError`: `objectNotFound`, `limitExceeded`, `cancelled`; `StoreError` for corruption.
   static func mark(
     _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneMonitor, smallLimit: Int = 0,
-    in session: borrowing Session
+    recorder: CloneTreeRecorder? = nil, in session: borrowing Session
   ) throws -> CloneMark {
-    var marker = CloneMarker(book: book, cancellation: cancellation, smallLimit: smallLimit)
+    var marker = CloneMarker(book: book, cancellation: cancellation, smallLimit: smallLimit, recorder: recorder)
     try cancellation.check(.mark, 0, of: nil)
     for root in roots where marker.mark.rootSet.insert(root).inserted {
       marker.mark.roots.append(root)
       try marker.discover(root, isVisited: true)
+      recorder?.note(root, isNew: true, order: marker.mark.count - 1, depth: 0)
     }
     while try marker.nextLevel() { try marker.visitLevel(session) }
     marker.mark.parents.finish()
@@ -151,18 +155,21 @@ struct CloneMarker {
     let entity = try session.schema.entity(of: view, id: id)
     guard let plan = book.plan(entity.code) else { throw book.schema.corrupted(id, .wrongLayout) }
     let isRoot = mark.isRoot(id)
+    let isRecorded = recorder?.begin(id) ?? false
     for (index, step) in plan.relationships.enumerated() {
       let decision = isRoot ? step.rootDecision : step.decision
+      if isRecorded { try recorder?.beginEdge(index, step, decision, of: id, in: view, entity, session) }
       let isAsked = decision.disposition != .exclude && hasHook
       guard isAsked || decision.disposition == .follow else { continue }
       // A long list is queued as one entry instead of its members (R26).
-      let isWide = step.targetsAreVisited && Self.isWide(step, in: view, entity)
+      let isVisited = step.targetsAreVisited || recorder != nil
+      let isWide = isVisited && Self.isWide(step, in: view, entity)
       if isWide { wait(forMembersOf: id, index) }
       var failure: (any Error)?
-      if !isAsked, step.relationship.isToMany, !step.targetsNeedParents {
+      if !isAsked, recorder == nil, step.relationship.isToMany, !step.targetsNeedParents {
         try session.forEachMemberRun(id, step.relationship, in: view, entity) { (targets) throws(StoreError) in
           do {
-            try discover(targets, isVisited: step.targetsAreVisited && !isWide)
+            try discover(targets, isVisited: isVisited && !isWide)
           } catch {
             failure = error
           }
@@ -174,7 +181,8 @@ struct CloneMarker {
       try session.forEachMember(id, step.relationship, in: view, entity) { (target) throws(StoreError) in
         do {
           if isAsked, try ask(step, id, target, decision.disposition, session) != .follow { return true }
-          let isNew = try discover(target, isVisited: step.targetsAreVisited && !isWide)
+          let isNew = try discover(target, isVisited: isVisited && !isWide)
+          recorder?.note(target, isNew: isNew, order: mark.count - 1, depth: depth)
           if isNew, step.targetsNeedParents { mark.parents.note(target, parent: id, step.relationship) }
         } catch {
           failure = error
@@ -183,6 +191,7 @@ struct CloneMarker {
       }
       if let failure { throw failure }
     }
+    try recorder?.end()
   }
 
   private static func isWide(

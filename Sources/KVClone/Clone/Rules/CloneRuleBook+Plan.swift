@@ -42,7 +42,7 @@ extension CloneRuleBook {
 }
 
 extension CloneRuleBook.Disposition {
-  fileprivate var action: CloneBranch.Action {
+  var action: CloneBranch.Action {
     switch self {
     case .follow: .follow
     case .stop: .share
