@@ -124,25 +124,3 @@ struct ClonePlanText {
     return text
   }
 }
-
-extension JSONWriter {
-  /// The rules, the tree of entities, and the errors.
-  mutating func rulesAndErrors(of plan: ClonePlan) {
-    list("rules", plan.rules) { json, rule in
-      json.member("entity", rule.entity)
-      json.member("property", rule.property)
-      json.member("rule", rule.rule)
-    }
-    list("branches", plan.branches) { json, branch in
-      json.member("entity", branch.entity)
-      json.member("relationship", branch.relationship)
-      json.member("toMany", branch.isToMany)
-      json.member("action", branch.action.rawValue)
-      json.member("rule", branch.rule)
-      json.member("rootAction", branch.rootAction.rawValue)
-      json.member("rootRule", branch.rootRule)
-      json.member("destinations", branch.destinations)
-    }
-    reasons(plan.errors, count: plan.errorCount)
-  }
-}

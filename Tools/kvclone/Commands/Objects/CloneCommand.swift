@@ -300,17 +300,7 @@ struct CloneCommand: ToolCommand {
   private func report(_ plan: ClonePlan, _ roots: [String], _ touched: [String]) throws {
     let output = Output()
     if global.json {
-      return try output.json { json in
-        json.cloneFacts(
-          objects: plan.objectCount, counts: plan.counts, affectedObjectCount: plan.affectedObjectCount,
-          touched: touched,
-          blobsShared: plan.blobsShared, bytes: (plan.bytesShared, plan.bytesCopied, plan.bytesWritten),
-          duration: plan.duration)
-        json.member("committed", false)
-        if plan.isRepeated { json.member("repeated", true) }
-        json.member("lockSeconds", plan.estimatedLockDuration.inSeconds)
-        json.rulesAndErrors(of: plan)
-      }
+      return try output.json { json in json.clonePlan(plan, touched: touched) }
     }
     if plan.isRepeated {
       try output.line("would clone nothing: the idempotency key was used before; prints that result again")
@@ -326,20 +316,5 @@ struct CloneCommand: ToolCommand {
     try output.write(ClonePlanText.tree(plan, roots: roots, Style(global)))
     try output.reasons(plan.errors, count: plan.errorCount)
     try output.flush()
-  }
-}
-
-extension CloneUserInfoKeys {
-  /// Renames the key of one role; returns false if there is no such role.
-  fileprivate mutating func rename(role: String, to key: String) -> Bool {
-    switch role {
-    case "exclude": exclude = key
-    case "rebuild": rebuild = key
-    case "followParent": followParent = key
-    case "withoutParent": withoutParent = key
-    case "clone": clone = key
-    default: return false
-    }
-    return true
   }
 }
