@@ -1,0 +1,112 @@
+import KVClone
+import KVCloneCore
+
+/// The result of a clone that the explorer ran, with links to the clones, and its undo.
+struct CloneResultPage: Page {
+  /// The name of the source, which may no longer exist.
+  let source: String
+  let path: [String]
+  let key: String
+  let result: CloneResult
+  let roots: [DisplayName]
+  let deleted: [String]
+  let affected: [String]
+  /// The number of objects of the clone that still exist; nil if they are not known.
+  let remaining: Int?
+  /// The automatic snapshots before the clone and before its undo, if they still exist.
+  let snapshots: [SnapshotInfo]
+
+  /// The number of listed clones.
+  private static let rootLimit = 100
+
+  static func read(_ context: PageContext) async throws -> CloneResultPage {
+    let store = context.store
+    let reader = ClonePreviewReader(context: context)
+    let path = try reader.path()
+    guard let key = context.query["key"], let result = try store.cloneResult(idempotencyKey: key) else {
+      throw ExplorerError(.notFound, "no clone has this idempotency key; open the preview of the object again")
+    }
+    let made = CloneRecords.of(store).clones(key)
+    let model = context.model
+    let page = try await BoundedReader(store: store, deadline: context.deadline).read(at: nil) { transaction in
+      var roots: [DisplayName] = []
+      for id in result.roots.prefix(rootLimit) where try transaction.exists(id) {
+        roots.append(try DisplayName.read(id, in: model, transaction))
+      }
+      return CloneResultPage(
+        source: "\(path[1])/\(path[2])", path: path, key: key, result: result, roots: roots,
+        deleted: try result.deletedRoots.map { try transaction.nameOfAny($0) },
+        affected: try result.affectedObjectIDs.map { try transaction.nameOfAny($0) },
+        remaining: try made.map { try transaction.count(of: $0) },
+        snapshots: try store.snapshots().filter { $0.userInfo[CloneRun.keyName] == key })
+    }
+    return page
+  }
+
+  var title: String { "Clone of \(source)" }
+
+  var section: PageSection { .entities }
+
+  func breadcrumbs(_ context: PageContext) -> [(name: String, link: String)] {
+    [("Entities", context.link([])), ("Preview", context.link(path))]
+  }
+
+  func html(_ context: PageContext) -> HTML {
+    var html = HTML.empty
+    if roots.isEmpty {
+      html += Components.notice("The clone was deleted since.")
+    } else {
+      html += Components.notice(
+        "Cloned \(Text.count(result.objectCount, "object")) in \(Text.seconds(result.duration.inSeconds)).")
+      let items = roots.map { root -> HTML in
+        "<li><a class=\"object\" href=\"\(context.link(root.path, [("at", nil)]))\">\(root.title)</a> \(Components.code(root.id))</li>"
+      }
+      html += Components.section(roots.count == 1 ? "The clone" : "The clones", "<ul>\(items)</ul>")
+    }
+    html += Components.figures([
+      ("Objects", Components.number(result.objectCount)), ("Written", Components.bytes(result.bytesWritten)),
+      ("Blobs copied", Components.bytes(result.bytesCopied)), ("Blobs shared", Components.bytes(result.bytesShared)),
+      ("Other objects changed", Components.number(result.affectedObjectCount)),
+    ])
+    let counts = result.counts.sorted { $0.key < $1.key }.map { entity, count -> [HTML] in
+      [Components.code(entity), Components.number(count)]
+    }
+    html += Components.table("Objects by entity", columns: [("Entity", false), ("Objects", true)], rows: counts)
+    return html + undo(context)
+  }
+
+  /// The ways to undo the clone, with what each does.
+  private func undo(_ context: PageContext) -> HTML {
+    guard context.options.allowsWrites else { return .empty }
+    var html = HTML.empty
+    if let remaining, remaining > 0 {
+      let lost: HTML =
+        "Deletes exactly the \(Components.number(remaining)) objects of the clone that exist. Links to them are removed; other objects, and later changes, remain."
+      html += """
+        <form class="stack" method="post" action="\(context.link(path + ["undo"]))">\(Components.hidden([("key", key)]))\
+        <p>\(lost)\(remaining > 1 ? " An automatic snapshot is made before." as HTML : nil)</p>\
+        \(Components.button("Delete \(Text.count(remaining, "object"))", "danger"))</form>
+        """
+    }
+    for snapshot in snapshots {
+      let change = snapshot.userInfo[CloneRun.changeName] ?? "change"
+      let target = context.link(["rollback", snapshot.name], [("at", nil)])
+      html += """
+        <p>\(Components.link("Roll back the whole store to the snapshot before the \(change)", target)) – also undoes all \
+        later changes of the store; the plan is shown first.</p>
+        """
+    }
+    return html.isEmpty ? html : Components.section("Undo", html)
+  }
+
+  func write(to json: inout JSONWriter) {
+    json.cloneResult(result, roots: roots.map(\.id), touched: affected, deleted: deleted)
+    json.nullable("remaining", remaining)
+    json.member("snapshots", snapshots.map(\.name))
+  }
+
+  var table: PageTable {
+    PageTable(
+      columns: ["entity", "objects"], rows: result.counts.sorted { $0.key < $1.key }.map { [$0.key, "\($0.value)"] })
+  }
+}
