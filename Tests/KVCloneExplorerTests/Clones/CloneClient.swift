@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 import KVCloneTestSupport
 import Testing
 

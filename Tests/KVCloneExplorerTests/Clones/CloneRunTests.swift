@@ -93,7 +93,7 @@ struct CloneRunTests {
     let kept = try fixture.insert("Note", ["name": .string("inserted since")])
     let again = try await client.follow("\(path)/undo", try form(await client.page(target.path, target.query)))
     #expect(again == target)
-    _ = try fixture.store.write { tx in try tx.delete([kept]) }
+    _ = try await fixture.store.write { tx in try tx.delete([kept]) }
     #expect(try fixture.lines() == before)
     let page = await client.page(target.path, target.query)
     #expect(page.contains("deleted since"))
@@ -140,7 +140,7 @@ struct CloneRunTests {
     let target = try await client.follow("/clone/Note/\(note.serial)", [("key", "k")])
     let name = try #require(try fixture.store.snapshots().first?.name)
     #expect(await client.page(target.path, target.query).contains("/rollback/\(name)"))
-    try fixture.store.rollback(toSnapshotNamed: name)
+    try await fixture.store.rollback(toSnapshotNamed: name)
     #expect(try fixture.lines() == before)
   }
 
@@ -157,8 +157,8 @@ struct CloneRunTests {
   @Test("a clone from a snapshot restores deleted objects")
   func fromSnapshot() async throws {
     let (fixture, note, _) = try CloneStore.notes()
-    try fixture.store.createSnapshot(named: "before")
-    _ = try fixture.store.write { tx in try tx.delete([note]) }
+    try await fixture.store.createSnapshot(named: "before")
+    _ = try await fixture.store.write { tx in try tx.delete([note]) }
     let client = CloneClient(fixture.store, allowsWrites: true)
     let path = "/clone/Note/\(note.serial)"
     let target = try await client.follow(path, try form(await client.page(path, "at=before")), query: "at=before")

@@ -18,6 +18,8 @@ final class CloneTreeRecorder {
   private var topDepth = 0
   /// Whether the member before the list was reached.
   private var isAfter = false
+  /// Whether the members are in the order of their ids.
+  private var isSorted = false
 
   init(_ window: CloneTree.Window, root: ObjectID) {
     self.window = window
@@ -59,6 +61,7 @@ final class CloneTreeRecorder {
     guard let current else { return }
     if id == top, let relationship = window.relationship, relationship != step.relationship.name { return }
     isAfter = id != top || window.after == nil
+    isSorted = !step.relationship.isOrdered
     tree.nodes[current].edges.append(
       CloneTree.Edge(
         relationship: step.relationship.name, isToMany: step.relationship.isToMany,
@@ -112,6 +115,8 @@ final class CloneTreeRecorder {
 
   /// Whether a member is not before the list.
   private func isListed(_ target: ObjectID) -> Bool {
+    // In a sorted list, the member before may have been removed since.
+    if !isAfter, isSorted, let after = window.after, target > after { isAfter = true }
     if isAfter { return true }
     isAfter = target == window.after
     if let current { tree.nodes[current].edges[tree.nodes[current].edges.count - 1].skippedCount += 1 }

@@ -9,6 +9,9 @@ struct ClonePage: Page {
   /// The idempotency key of the form, so that a repeated click clones once.
   let key: String
 
+  /// The number of listed shared objects.
+  private static let sharedLimit = 200
+
   var preview: ClonePreview { content.preview }
   var plan: ClonePlan? { content.preview.plan }
 
@@ -60,7 +63,7 @@ struct ClonePage: Page {
     if !preview.tree.nodes.isEmpty || content.top != nil {
       html += Components.section("Objects", CloneTreeView(page: self).html(context))
     }
-    if let plan { html += affected(plan, context) + CloneRulesView(plan: plan, root: content.root).html }
+    if let plan { html += shared(plan, context) + CloneRulesView(plan: plan, root: content.root).html }
     return html + run(context)
   }
 
@@ -90,24 +93,39 @@ struct ClonePage: Page {
     return Components.notice("The clone would fail, and write nothing.", "error") + "<ul>\(items)</ul>"
   }
 
-  /// The objects outside of the clone that would change.
-  private func affected(_ plan: ClonePlan, _ context: PageContext) -> HTML {
-    if plan.affectedObjectCount == 0 {
-      return Components.section("Other objects", Components.empty("No object outside of the clone changes."))
-    }
-    let rows = preview.gains.map { gain -> [HTML] in
+  /// The objects outside of the clone that it would link to: those that gain links, and those without an inverse.
+  private func shared(_ plan: ClonePlan, _ context: PageContext) -> HTML {
+    var rows = preview.gains.map { gain -> [HTML] in
       [
         content.name(gain.object, gain.entity).link(context), Components.code(gain.relationship),
         "\(gain.isLowerBound ? "≥ " : "")\(Components.number(gain.count))",
       ]
     }
+    var known = Set(preview.gains.map(\.object))
+    for node in preview.tree.nodes {
+      for edge in node.edges where !hasInverse(edge.relationship, node.entity, context.model) {
+        for link in edge.links where link.outcome == .shared && known.insert(link.target).inserted {
+          if known.count > Self.sharedLimit { break }
+          rows.append([
+            content.name(link.target, link.entity).link(context), Components.muted("no inverse"), Components.number(0),
+          ])
+        }
+      }
+    }
+    if rows.isEmpty, plan.affectedObjectCount == 0 {
+      return Components.section("Shared objects", Components.empty("The clone links to no object outside of it."))
+    }
     let rest = plan.affectedObjectCount - plan.affectedObjectIDs.count
     return Components.section(
-      "Other objects",
+      "Shared objects",
       Components.table(
-        "Objects outside of the clone that gain links",
+        "Objects outside of the clone that it links to",
         columns: [("Object", false), ("Relationship", false), ("Links gained", true)],
-        rows: rows) + (rest > 0 ? "<p>and \(Components.number(rest)) more objects</p>" : .empty))
+        rows: rows) + (rest > 0 ? "<p>and \(Components.number(rest)) more objects that gain links</p>" : .empty))
+  }
+
+  private func hasInverse(_ relationship: String, _ entity: String, _ model: ManagedObjectModel) -> Bool {
+    model.relationships(of: entity).first { $0.name == relationship }?.inverseName != nil
   }
 
   /// The button that runs the clone.

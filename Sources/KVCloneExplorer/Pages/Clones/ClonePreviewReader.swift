@@ -69,8 +69,9 @@ struct ClonePreviewReader: Sendable {
     let preview = try context.store.previewClone(
       [id], from: try snapshot(), options: form.options, window: window, deadline: planDeadline)
     let ids = Self.objects(of: preview)
-    let model = context.model
     let (root, names) = try await context.read { transaction in
+      // A snapshot may have another model than the store.
+      let model = transaction._withSession { session in session.schema.model }
       var names: [ObjectID: DisplayName] = [:]
       for other in ids where try transaction.exists(other) {
         names[other] = try DisplayName.read(other, in: model, transaction)
