@@ -16,6 +16,8 @@ final class CloneTreeRecorder {
   private var current: Int?
   private var linkCount = 0
   private var topDepth = 0
+  /// Whether the links of the relationship are recorded.
+  private var isListing = false
   /// Whether the member before the list was reached.
   private var isAfter = false
   /// Whether the members are in the order of their ids.
@@ -48,6 +50,7 @@ final class CloneTreeRecorder {
 
   /// Records that the traversal begins to visit an object; returns whether it is a node of the part.
   func begin(_ id: ObjectID) -> Bool {
+    isListing = false
     current = waiting.removeValue(forKey: id)
     if let current { tree.nodes[current].isExpanded = true }
     return current != nil
@@ -59,7 +62,8 @@ final class CloneTreeRecorder {
     in view: borrowing RecordView, _ entity: CompiledEntity, _ session: borrowing Session
   ) throws(StoreError) {
     guard let current else { return }
-    if id == top, let relationship = window.relationship, relationship != step.relationship.name { return }
+    isListing = id != top || window.relationship == nil || window.relationship == step.relationship.name
+    if !isListing { return }
     isAfter = id != top || window.after == nil
     isSorted = !step.relationship.isOrdered
     tree.nodes[current].edges.append(
@@ -84,9 +88,9 @@ final class CloneTreeRecorder {
       topDepth = depth
       return addNode(target, order, depth)
     }
-    guard let current, let edge = tree.nodes[current].edges.last, isFollowed(edge), !edge.isCut, isListed(target) else {
-      return
-    }
+    guard let current, isListing, let edge = tree.nodes[current].edges.last, isFollowed(edge), !edge.isCut,
+      isListed(target)
+    else { return }
     guard isNew else { return append(target, node: nil) }
     if tree.nodes.count >= window.nodeLimit || edge.links.count >= memberLimit(current) {
       tree.nodes[current].edges[tree.nodes[current].edges.count - 1].isCut = true
