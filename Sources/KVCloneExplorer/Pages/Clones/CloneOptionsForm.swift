@@ -5,19 +5,19 @@ struct CloneOptionsForm {
   private let content: ClonePreviewContent
   private let options: CloneOptions
   /// The relationships of the objects that would be cloned, with the rule of each.
-  private let relationships: [(entity: String, name: String, action: CloneBranch.Action, rule: String)]
+  private let relationships: [(entity: String, name: String, rule: String)]
 
   init(_ content: ClonePreviewContent) {
     self.content = content
     options = content.form.options
-    var found: [(entity: String, name: String, action: CloneBranch.Action, rule: String)] = []
+    var found: [(entity: String, name: String, rule: String)] = []
     for branch in content.preview.plan?.branches ?? [] {
-      found.append((branch.entity, branch.relationship, branch.action, branch.rule))
+      found.append((branch.entity, branch.relationship, branch.rule))
     }
     var seen = Set(found.map { "\($0.entity).\($0.name)" })
     for node in content.preview.tree.nodes {
       for edge in node.edges where seen.insert("\(node.entity).\(edge.relationship)").inserted {
-        found.append((node.entity, edge.relationship, edge.action, edge.rule))
+        found.append((node.entity, edge.relationship, edge.rule))
       }
     }
     relationships = found
@@ -44,6 +44,9 @@ struct CloneOptionsForm {
     return [name] + content.snapshots
   }
 
+  /// Fields beside each other.
+  private func row(_ fields: [HTML]) -> HTML { "<div class=\"row\">\(fields)</div>" }
+
   private var excluded: HTML {
     var names: [String] = []
     for relationship in relationships where !names.contains(relationship.name) { names.append(relationship.name) }
@@ -58,9 +61,13 @@ struct CloneOptionsForm {
   }
 
   private var rules: HTML {
-    var names = relationships.map { (name: "\($0.entity).\($0.name)", hint: "\($0.action.text): \($0.rule)") }
+    let given = content.form.rules
+    var names = relationships.map { item in
+      let name = "\(item.entity).\(item.name)"
+      return (name: name, hint: given[name] == nil ? item.rule : "the rule of the model")
+    }
     for name in content.form.rules.keys.sorted() where !names.contains(where: { $0.name == name }) {
-      names.append((name, "set by this page"))
+      names.append((name, "the rule of the model"))
     }
     if names.isEmpty { return .empty }
     let selects = names.map { item in
@@ -71,32 +78,34 @@ struct CloneOptionsForm {
           ("skip", "skip: no link"),
         ], selected: content.form.rules[item.name]?.rawValue ?? "")
     }
-    return Components.details("Rules", HTML(selects), isOpen: !content.form.rules.isEmpty)
+    return Components.details("Rules", row(selects), isOpen: !content.form.rules.isEmpty)
   }
 
   private var values: HTML {
-    Components.field("Copies", name: "count", value: "\(options.count)", type: "number")
-      + Components.select(
+    row([
+      Components.field("Copies", name: "count", value: "\(options.count)", type: "number"),
+      Components.select(
         "Links between cloned objects", name: "references",
         options: [("remap", "lead to the clones"), ("keep", "stay on the originals")],
-        selected: options.references == .remap ? "remap" : "keep")
-      + Components.select(
+        selected: options.references == .remap ? "remap" : "keep"),
+      Components.select(
         "Blobs", name: "blobs", options: [("share", "share"), ("copy", "copy")],
-        selected: options.blobs == .share ? "share" : "copy")
-      + Components.checkboxes(
+        selected: options.blobs == .share ? "share" : "copy"),
+      Components.checkboxes(
         "Provenance", name: "provenance",
-        options: [("1", "record the source of each clone", options.recordsProvenance)])
+        options: [("1", "record the source of each clone", options.recordsProvenance)]),
+    ])
   }
 
   private var limits: HTML {
-    let hint = "no limit if empty"
-    return Components.field(
-      "Maximum objects", name: "max-objects", value: options.maxObjects.map(String.init) ?? "", type: "number",
-      hint: hint)
-      + Components.field(
-        "Maximum depth", name: "max-depth", value: options.maxDepth.map(String.init) ?? "", type: "number", hint: hint)
-      + Components.field(
-        "Maximum bytes", name: "max-bytes", value: options.maxBytes.map(String.init) ?? "", type: "number", hint: hint)
+    let fields = [
+      ("objects", options.maxObjects.map(String.init)), ("depth", options.maxDepth.map(String.init)),
+      ("bytes", options.maxBytes.map(String.init)),
+    ].map { name, limit in
+      Components.field(
+        "Maximum \(name)", name: "max-\(name)", value: limit ?? "", type: "number", hint: "no limit if empty")
+    }
+    return row(fields)
   }
 
   private var keys: HTML {
@@ -107,6 +116,7 @@ struct CloneOptionsForm {
         "Key of \(role)", name: "key-\(role)", value: key == standard[keyPath: path] ? "" : key,
         placeholder: standard[keyPath: path], isMonospaced: true)
     }
-    return Components.details("Keys of the userInfo", HTML(fields), isOpen: options.userInfoKeys != standard)
+    return Components.details(
+      "Keys of the userInfo", row(fields), isOpen: options.userInfoKeys != standard)
   }
 }
