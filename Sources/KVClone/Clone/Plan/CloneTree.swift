@@ -9,7 +9,7 @@ package struct CloneTree: Sendable {
   package struct Window: Sendable {
     /// The object at the top; nil for the root of the clone.
     package var top: ObjectID?
-    /// The only relationship of the top whose members are listed; nil for all.
+    /// The only listed relationship of the top; nil for all.
     package var relationship: String?
     /// The member of ``relationship`` after which the list begins.
     package var after: ObjectID?

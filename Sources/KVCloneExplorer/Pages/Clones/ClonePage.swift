@@ -1,7 +1,7 @@
 import KVClone
 import KVCloneCore
 
-/// What a deep clone would do before it runs: the tree of its objects, with the rule of each edge.
+/// The preview of a deep clone: the tree of its objects, with the rule of each edge.
 struct ClonePage: Page {
   let content: ClonePreviewContent
   /// The error of a clone that was requested with the form of this page.
