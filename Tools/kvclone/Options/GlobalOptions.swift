@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import KVClone
+import KVCloneExplorer
 
 /// Options of all commands, before or after the command's name.
 struct GlobalOptions: ParsableArguments {

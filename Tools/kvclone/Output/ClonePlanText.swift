@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneExplorer
 
 /// A plan as a tree of entities: below an entity its attributes and relationships, with the rule for each, and below a
 /// followed relationship the entity that it leads to.
