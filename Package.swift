@@ -156,7 +156,7 @@ let package = Package(
       dependencies: [
         "KVCloneExplorer", "KVCloneOperations", "KVClone", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator",
         .target(name: "KVClonePostgres", condition: postgres),
-        .product(name: "FlyingFox", package: "FlyingFox", condition: explorer),
+        .product(name: "FlyingSocks", package: "FlyingFox", condition: explorer),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tools/kvclone", swiftSettings: common),

@@ -29,6 +29,7 @@ struct KVCloneTool: ParsableCommand {
       SnapshotCommand.self, MigrateCommand.self, BackupCommand.self, RestoreCommand.self, CompactCommand.self,
       SalvageCommand.self, RepairCommand.self, CopyCommand.self, ImportCommand.self, ExportCommand.self,
       HistoryCommand.self, WatchCommand.self, ReadersCommand.self, ClusterCommand.self, BenchCommand.self,
+      ExploreCommand.self,
     ])
 }
 
