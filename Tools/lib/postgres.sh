@@ -16,12 +16,12 @@ has_libpq() { command -v pkg-config >/dev/null && pkg-config --exists libpq; }
 # Whether tests can be built with the trait Postgres, and a server can be started.
 has_postgres() { has_libpq && postgres_programs >/dev/null; }
 
+# The traits of the tests.
+tested_traits() { if has_postgres; then printf 'Explorer,Postgres'; else printf 'Explorer'; fi; }
+
 # Sets `tested` to the options of the build in .build/tested. Other options would rebuild everything. Debug information
 # takes a tenth of the build, and nothing reads it.
-set_tested() {
-  tested=(--scratch-path .build/tested -debug-info-format none)
-  if has_postgres; then tested+=(--traits Postgres); fi
-}
+set_tested() { tested=(--scratch-path .build/tested -debug-info-format none --traits "$(tested_traits)"); }
 
 # Installs what the trait Postgres needs, and a server.
 require_postgres() {
