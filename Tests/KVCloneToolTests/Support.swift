@@ -164,6 +164,14 @@ enum Programs {
   static let root = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
 
+  /// Commands of bash that close all descriptors except the standard ones.
+  static let closesDescriptors = #"""
+    for path in /proc/self/fd/*; do
+      descriptor=${path##*/}
+      [ "$descriptor" -le 2 ] || { exec {descriptor}>&-; } 2>/dev/null
+    done
+    """#
+
   /// The folder of the built tool.
   static let buildDirectory = (Scratch.executable as NSString).deletingLastPathComponent
 }

@@ -35,10 +35,7 @@ final class TerminalSession {
     let (bash, tmux) = (try #require(Programs.path("bash")), try #require(Programs.path("tmux")))
     let program = #"""
       (
-        for path in /proc/self/fd/*; do
-          descriptor=${path##*/}
-          [ "$descriptor" -le 2 ] || { exec {descriptor}>&-; } 2>/dev/null
-        done
+        \#(Programs.closesDescriptors)
         exec "$0" "$@" </dev/null >/dev/null 2>&1
       )
       """#

@@ -52,8 +52,6 @@ extension Stylesheet {
     svg text.strong { font-weight: 600; }
     svg a text { fill: var(--accent); }
     svg a:hover text { text-decoration: underline; }
-    svg a:focus-visible { outline: none; }
-    svg a:focus-visible :is(rect, circle, path):first-of-type { stroke: var(--accent); stroke-width: 3; }
     .bar-cell { width: 8rem; }
     svg.bar { display: inline-block; width: 6rem; height: .5rem; vertical-align: baseline; background: none;
       border: 0; }

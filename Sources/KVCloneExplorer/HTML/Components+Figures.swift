@@ -137,7 +137,8 @@ extension Components {
   /// - Parameter start: the offset of the first byte.
   static func hex(_ label: String, _ bytes: some Collection<UInt8>, start: Int = 0) -> HTML {
     var html: HTML = """
-      <div class="scroll" role="region" aria-label="\(label)" tabindex="0"><table class="hex"><thead><tr>\
+      <div class="scroll" role="region" aria-label="\(label)" tabindex="0"><table class="hex">\
+      <caption>\(label)</caption><thead><tr>\
       <th scope="col">Offset</th><th scope="col">Bytes</th><th scope="col">Text</th></tr></thead><tbody>
       """
     var offset = start

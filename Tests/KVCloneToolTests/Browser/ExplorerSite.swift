@@ -1,0 +1,85 @@
+#if Explorer
+  import Foundation
+  import Testing
+
+  /// The demo store, with a snapshot, served by `kvclone explore`, and a browser that has opened it.
+  final class ExplorerSite {
+    let scratch: Scratch
+    let browser: Browser
+    /// The URL of the server, without a path.
+    let origin: String
+    private let server: BackgroundProgram
+
+    /// - Parameter options: further options of `explore`.
+    init(_ options: String...) throws {
+      scratch = try Scratch()
+      let demo = try scratch.run(["demo", "--at", scratch.store])
+      try #require(demo.code == 0, "\(demo.errors)")
+      try scratch.succeed("snapshot", "create", "before")
+      try scratch.succeed("clone", "Project/1")
+      server = try BackgroundProgram(
+        Scratch.executable, ["--store", scratch.store, "--json", "explore", "--port", "0"] + options, in: scratch)
+      let url = try server.wait { output -> String? in
+        let document = try? JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any]
+        return document?["url"] as? String
+      }
+      let parts = try #require(URLComponents(string: url))
+      origin = "http://\(parts.host ?? ""):\(parts.port ?? 0)"
+      browser = try Browser(in: scratch)
+      try browser.open(url)
+    }
+
+    func open(_ path: String) throws { try browser.open(origin + path) }
+
+    /// The path and the query of the current page.
+    var place: String {
+      get throws { String(try browser.address.dropFirst(origin.count).prefix { $0 != "#" }) }
+    }
+
+    /// A page that a link leads to.
+    struct Page {
+      /// The path with its names and numbers replaced, such as `/objects/E/N`.
+      var kind: String
+      /// The path with the query.
+      var path: String
+    }
+
+    /// Opens pages that links lead to, one of each kind, from the front page, and calls `body` on each.
+    @discardableResult
+    func visitPages(limit: Int = 60, _ body: (Page) throws -> Void) throws -> [Page] {
+      var found = [Page(kind: "/", path: "/")]
+      var kinds: Set = ["/"]
+      var next = 0
+      while next < found.count {
+        try open(found[next].path)
+        let script = "return [...document.querySelectorAll('a[href]')].map((a) => a.getAttribute('href'))"
+        for target in try browser.evaluate(script) as? [String] ?? [] where found.count < limit {
+          guard let kind = Self.kind(of: target), kinds.insert(kind).inserted else { continue }
+          found.append(Page(kind: kind, path: target))
+        }
+        try body(found[next])
+        next += 1
+      }
+      return found
+    }
+
+    /// The path with its names and numbers replaced, and the names of its query; nil for other targets than pages.
+    static func kind(of target: String) -> String? {
+      guard target.hasPrefix("/"), !target.hasPrefix("/assets"), let parts = URLComponents(string: target) else {
+        return nil
+      }
+      let path = parts.path
+      if path.hasSuffix(".json") || path.hasSuffix(".csv") || path.hasSuffix(".svg") || path.contains("/blob/") {
+        return nil
+      }
+      let segments = path.split(separator: "/")
+      let kinds = segments.enumerated().map { index, segment -> Substring in
+        if Int(segment) != nil { return "N" }
+        if index == 1, segment.first?.isUppercase == true || segments[0] == "rollback" { return "E" }
+        return index >= 4 ? "A" : segment
+      }
+      let names = Set((parts.queryItems ?? []).map(\.name)).sorted().joined(separator: "&")
+      return "/" + kinds.joined(separator: "/") + (names.isEmpty ? "" : "?\(names)")
+    }
+  }
+#endif
