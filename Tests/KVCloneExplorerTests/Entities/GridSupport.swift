@@ -56,15 +56,6 @@ struct GridFixture {
 }
 
 extension ExplorerClient {
-  /// The JSON of a page that must succeed.
-  func json(_ target: String, sourceLocation: SourceLocation = #_sourceLocation) async throws -> [String: Any] {
-    let response = await send("GET", target)
-    #expect(response.status == 200, "\(response.text)", sourceLocation: sourceLocation)
-    return try #require(
-      try JSONSerialization.jsonObject(with: Data(response.text.utf8)) as? [String: Any],
-      sourceLocation: sourceLocation)
-  }
-
   /// The ids of the objects of a grid's page, and the links to the pages before and behind it.
   func grid(_ target: String, sourceLocation: SourceLocation = #_sourceLocation) async throws
     -> (ids: [String], previous: String?, next: String?)
