@@ -69,8 +69,11 @@ struct ComponentsTests {
     #expect(text.contains("00000020</th><td>48 00 ff</td><td>H··</td>"))
   }
 
+  private let assets = PageFrame.Assets(stylesheet: "/s.css?v=1", script: "/s.js?v=1", icon: "/i.svg?v=1")
+
   @Test func snapshotIsKeptByTheSearchAndHasNoLiveUpdates() {
-    var frame = PageFrame(title: "Note", base: "/x", store: .init(title: "s", target: "/x/"), facts: ["Model"])
+    var frame = PageFrame(
+      title: "Note", base: "/x", assets: assets, store: .init(title: "s", target: "/x/"), facts: ["Model"])
     frame.moment = .init(title: "a&b", target: "/x/?y=1")
     let text = frame.document("content").text
     #expect(text.contains("<input type=\"hidden\" name=\"at\" value=\"a&amp;b\">"))
@@ -82,11 +85,13 @@ struct ComponentsTests {
   }
 
   @Test func frameHasOneHeadingAndNamedLandmarks() {
-    var frame = PageFrame(title: "Note", base: "", store: .init(title: "s", target: "/"), facts: [])
+    var frame = PageFrame(
+      title: "Note", base: "", assets: assets, store: .init(title: "s", target: "/"), facts: [])
     frame.sections = [.init(link: .init(title: "Time", target: "/time"), key: "t", isCurrent: true)]
     frame.trail = [.init(title: "Entities", target: "/")]
     let text = frame.document("").text
     #expect(text.split(separator: "<h1>").count == 2)
+    #expect(text.contains("<script src=\"/s.js?v=1\" defer></script>"))
     for landmark in [
       "<nav class=\"sections\" aria-label=\"Sections\">", "<nav aria-label=\"Breadcrumbs\">", "<main id",
     ] {

@@ -1,6 +1,6 @@
-/// Routes of the style sheet and the script.
+/// Routes of the style sheet, the script and the icon.
 enum AssetRoutes {
-  static let all: [Route] = [Asset.stylesheet, .script].map { asset in
+  static let all: [Route] = [Asset.stylesheet, .script, .icon].map { asset in
     .get("/assets/\(asset.name)") { context in
       var response = ExplorerResponse(asset.contentType, asset.text)
       // A link without the version, or with an old one, must not keep the text.
@@ -14,4 +14,5 @@ enum AssetRoutes {
 extension Asset {
   static let stylesheet = Asset("explorer.css", "text/css; charset=utf-8", Stylesheet.text)
   static let script = Asset("explorer.js", "text/javascript; charset=utf-8", Script.text)
+  static let icon = Asset("icon.svg", "image/svg+xml", Icon.text)
 }

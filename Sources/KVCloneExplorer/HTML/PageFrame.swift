@@ -5,6 +5,13 @@ struct PageFrame: Sendable {
     var target: String
   }
 
+  /// URLs of the files that every page loads.
+  struct Assets: Sendable {
+    var stylesheet: String
+    var script: String
+    var icon: String
+  }
+
   struct Section: Sendable {
     var link: Link
     /// The key that opens the section after `g`.
@@ -15,6 +22,7 @@ struct PageFrame: Sendable {
   var title: String
   /// The path below which the explorer is mounted; empty for the root.
   var base: String
+  var assets: Assets
   var store: Link
   /// The model, the engine and the moment.
   var facts: [String]
@@ -40,9 +48,9 @@ struct PageFrame: Sendable {
       <meta name="viewport" content="width=device-width, initial-scale=1">
       <meta name="color-scheme" content="light dark">
       <title>\(title) – \(store.title)</title>
-      <link rel="icon" type="image/svg+xml" href="\(base)/assets/icon.svg">
-      <link rel="stylesheet" href="\(base)/assets/explorer.css">
-      <script src="\(base)/assets/explorer.js" defer></script>
+      <link rel="icon" type="image/svg+xml" href="\(assets.icon)">
+      <link rel="stylesheet" href="\(assets.stylesheet)">
+      <script src="\(assets.script)" defer></script>
       </head>
       <body\(events)>
       <a class="skip-link" href="#content">Skip to the content</a>

@@ -19,6 +19,8 @@ enum PageShell {
     let store = context.store
     var frame = PageFrame(
       title: title, base: context.options.basePath,
+      assets: PageFrame.Assets(
+        stylesheet: context.link(to: .stylesheet), script: context.link(to: .script), icon: context.link(to: .icon)),
       store: PageFrame.Link(title: name(of: store), target: context.link([])),
       facts: [context.model.name, engine(of: store), context.snapshotName == nil ? "present" : "snapshot"])
     frame.sections = PageSection.allCases.map {
