@@ -95,12 +95,15 @@ struct ExitCodeTests {
     let scratch = try Scratch()
     try scratch.makeStore()
     let svg = try scratch.succeed("model", "show", "--format", "svg").text
-    let style = try #require(svg.firstMatch(of: /<style>@media \(prefers-color-scheme: dark\) \{([^<]*)\}<\/style>/))
-    // Every class in the drawing has a colour in the style sheet, and a fallback without style sheets.
-    let classes = Set(svg.matches(of: /class="(\w+)"/).map { String($0.1) })
-    #expect(classes == ["paper", "box", "head", "abstract", "link", "parent"])
-    for name in classes { #expect(style.1.contains(".\(name) {"), "\(name)") }
-    #expect(svg.matches(of: /<rect class="\w+"[^>]*>/).allSatisfy { $0.0.contains("fill=\"#") })
-    #expect(style.1.contains("text { fill:"))
+    let style = try #require(svg.firstMatch(of: /<style>([^<]*)<\/style>/)?.1)
+    let dark = try #require(style.split(separator: "@media screen and (prefers-color-scheme: dark)").last)
+    #expect(!style.contains("var("))
+    // Every class in the drawing is in the style sheet, and its colours have variants for dark pages.
+    let classes = Set(svg.matches(of: /class="([\w -]+)"/).flatMap { $0.1.split(separator: " ") })
+    #expect(classes.isSuperset(of: ["model", "ground", "plate", "plate-head", "wire", "follow", "share", "mark"]))
+    for name in classes { #expect(style.contains(".\(name) ") || style.contains(".\(name),"), "\(name)") }
+    for name in ["ground", "plate", "plate-head", "wire", "mark", "detail"] { #expect(dark.contains(".\(name) {")) }
+    // Programs without style sheets would fill shapes with black.
+    #expect(svg.matches(of: /<rect [^>]*>/).allSatisfy { $0.0.contains("fill=\"") })
   }
 }

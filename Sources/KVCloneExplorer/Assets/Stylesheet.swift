@@ -3,7 +3,9 @@
 /// One scale of spaces, one of text sizes, and the colours of ``Palette``. Nothing is loaded: fonts are those of the
 /// system, so that a page does not move after it appears.
 enum Stylesheet {
-  static let text = Palette.styleSheet + foundation + frame + content + controls + tables + drawings + media
+  static let text =
+    Palette.styleSheet + foundation + frame + content + controls + tables + drawings
+    + DiagramStyle.rules + media
 
   /// Scales, text and focus.
   private static let foundation = """

@@ -33,9 +33,9 @@ struct ModelCommand: ParsableCommand {
       switch format ?? (global.json ? .json : .tree) {
       case .tree: try output.write(ModelText.tree(model, Style(global)))
       case .json: try output.line(try model.shownJSON())
-      case .mermaid: try output.write(ModelDiagram.mermaid(model))
-      case .dot: try output.write(ModelDiagram.dot(model))
-      case .svg: try output.write(ModelSVG(model).text)
+      case .mermaid: try output.write(ModelSource.mermaid(model))
+      case .dot: try output.write(ModelSource.dot(model))
+      case .svg: try output.write(ModelDiagramSVG(ModelDiagram(model)).text)
       }
       try output.flush()
     }

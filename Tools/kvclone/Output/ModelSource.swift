@@ -1,7 +1,7 @@
 import KVClone
 
 /// A model as the source of a diagram.
-enum ModelDiagram {
+enum ModelSource {
   /// Mermaid's class diagram, which supports inheritance.
   static func mermaid(_ model: ManagedObjectModel) -> String {
     var text = "classDiagram\n"
