@@ -1,0 +1,55 @@
+package import KVCloneCore
+package import KVCloneModel
+import KVCloneRecords
+
+/// A model that a store had: it keeps all of them, for the records and snapshots of their time.
+package struct StoredModel: Sendable {
+  /// Ascending: a store is created with 1.
+  package let number: Int
+  package let model: ManagedObjectModel
+  /// The names of the snapshots that are read with it.
+  package let snapshots: [String]
+}
+
+extension ObjectStore {
+  /// Returns the models that the store had, from the earliest to the current one.
+  ///
+  /// Also models that differ in annotations or indexes only: those with equal hashes.
+  ///
+  /// - Parameter limit: the largest number of models; earlier ones are left out.
+  package func storedModels(limit: Int = .max) throws(StoreError) -> [StoredModel] {
+    let session = try readSession()
+    let metadata = session.schema.tables.metadata
+    let current = try StoreCatalog(session.storage, metadata)
+    var snapshots: [UInt64: [String]] = [:]
+    for (name, value) in try Snapshots.all(session.storage, session.schema.tables) {
+      snapshots[UInt64(value.modelNumber), default: []].append(name)
+    }
+    var found: [StoredModel] = []
+    for number in (1...max(1, current.number)).suffix(limit) {
+      // A store that was copied object by object has the current model only.
+      let catalog = number == current.number ? current : try? StoreCatalog(session.storage, metadata, number: number)
+      guard let catalog else { continue }
+      found.append(StoredModel(number: Int(number), model: catalog.model, snapshots: snapshots[number] ?? []))
+    }
+    return found
+  }
+}
+
+extension ObjectReading where Self: ~Copyable {
+  /// Returns what a migration would do, from the models and the numbers of objects.
+  ///
+  /// Unlike ``ObjectStore/planMigration(at:to:migration:options:progress:cancellation:)``, it runs nothing: conflicting
+  /// content of objects, which that finds, is no error here, and numbers are estimates. It takes time for the objects
+  /// of changed entities.
+  ///
+  /// - Throws: `invalidModel`, `invalidMapping`, `invalidStage`, `corrupted`.
+  package borrowing func estimateMigration(
+    to model: ManagedObjectModel, _ options: MigrationOptions = MigrationOptions()
+  ) throws(StoreError) -> MigrationPlan {
+    try _withSession { (session) throws(StoreError) in
+      let catalog = try StoreCatalog(session.storage, session.schema.tables.metadata)
+      return try MigrationPlanner(from: catalog, to: model, options).plan(session)
+    }
+  }
+}
