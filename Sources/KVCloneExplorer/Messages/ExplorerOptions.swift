@@ -1,3 +1,5 @@
+public import KVClone
+
 /// Options of an ``Explorer``.
 public struct ExplorerOptions: Sendable {
   /// Whether requests may change the store: clone objects, and roll back to snapshots.
@@ -33,6 +35,10 @@ public struct ExplorerOptions: Sendable {
 
   /// The time after which a change of the store, or a check of all of it, is cancelled.
   public var longRequestTimeLimit = Duration.seconds(60)
+
+  /// Versions of the model to which the store could be migrated, from the earliest to the latest: the explorer shows
+  /// their differences, and plans of the migrations.
+  public var modelVersions: [ManagedObjectModel] = []
 
   /// Creates options for a read-only explorer without authentication.
   public init() {}

@@ -1,4 +1,83 @@
+import KVClone
+import KVCloneCore
+
 /// Routes of the model, its versions and migration plans.
 enum ModelRoutes {
-  static let all: [Route] = []
+  static let all: [Route] = [
+    .get("/model", model), .get("/model/versions", versions), .get("/model/migration", migration),
+    .get("/model/:entity", entity),
+  ]
+
+  @Sendable private static func model(_ context: PageContext) async throws -> Route.Reply {
+    let (model, counts) = try await read(context)
+    return .page(ModelPage(model: model, counts: counts))
+  }
+
+  @Sendable private static func entity(_ context: PageContext) async throws -> Route.Reply {
+    let (model, counts) = try await read(context)
+    let name = try context.parameter("entity")
+    guard let entity = model.entity(named: name) else {
+      throw ExplorerError(.notFound, "the model has no entity \(name); see the list of entities")
+    }
+    return .page(EntityModelPage(model: model, entity: entity, count: counts[name] ?? 0))
+  }
+
+  @Sendable private static func versions(_ context: PageContext) async throws -> Route.Reply {
+    let stored = try context.store.storedModels(limit: VersionsPage.limit)
+    let numbers = stored.map(\.number)
+    func chosen(_ name: String) throws -> Int? {
+      guard let text = context.query[name], !text.isEmpty else { return nil }
+      guard let number = Int(text), numbers.contains(number) else {
+        throw ExplorerError(.notFound, "the store has no model \(text); choose one of the list")
+      }
+      return number
+    }
+    let last = numbers.last ?? 1
+    let to = try chosen("to") ?? last
+    let from = try chosen("from") ?? numbers.last { $0 < to } ?? to
+    return .page(VersionsPage(stored: stored, from: from, to: to))
+  }
+
+  @Sendable private static func migration(_ context: PageContext) async throws -> Route.Reply {
+    let versions = context.options.modelVersions
+    let current = context.model
+    let name = context.query["to"] ?? versions.last?.versionIdentifier
+    guard let name else { return .page(MigrationPage(current: current, versions: [], target: nil, result: nil)) }
+    guard let target = versions.last(where: { $0.versionIdentifier == name }) else {
+      throw ExplorerError(.notFound, "the explorer knows no version \(name); choose one of the list")
+    }
+    let result = try await plan(to: target, through: versions, context)
+    return .page(MigrationPage(current: current, versions: versions, target: target, result: result))
+  }
+
+  /// Plans are those of the present state, as a migration is.
+  private static func plan(
+    to target: ManagedObjectModel, through versions: [ManagedObjectModel], _ context: PageContext
+  ) async throws -> MigrationPage.Result {
+    do {
+      return .plan(
+        try await context.read { transaction in
+          try transaction.estimateMigration(to: target, MigrationOptions(versions: versions))
+        })
+    } catch let error as StoreError where error.kind == .invalidModel {
+      return .invalid(error.message)
+    } catch let error as ExplorerError where error.kind == .timeLimit {
+      throw ExplorerError(
+        .timeLimit,
+        "the plan takes too long, because it reads all objects of changed entities; run `kvclone migrate --plan`, "
+          + "which has no time limit")
+    }
+  }
+
+  /// Reads the model of the state that the page shows, and the numbers of objects without those of subentities.
+  private static func read(_ context: PageContext) async throws -> (ManagedObjectModel, [String: Int]) {
+    try await context.read { transaction in
+      let model = transaction._withSession { $0.schema.model }
+      var counts: [String: Int] = [:]
+      for entity in model.entities where !entity.isAbstract {
+        counts[entity.name] = try transaction.count(entity: entity.name, includesSubentities: false)
+      }
+      return (model, counts)
+    }
+  }
 }
