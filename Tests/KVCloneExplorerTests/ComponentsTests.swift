@@ -1,9 +1,10 @@
+import KVCloneTestSupport
 import Testing
 
 @testable import KVCloneExplorer
 
 /// Components escape their texts, and have the names and roles that screen readers need.
-struct ComponentsTests {
+@Suite(.bounded) struct ComponentsTests {
   private static let hostile = "<img src=x onerror=alert(1)>\"'"
 
   @Test(arguments: [

@@ -1,9 +1,10 @@
+import KVCloneTestSupport
 import Testing
 
 @testable import KVCloneExplorer
 
 /// Texts of a store cannot become markup.
-struct EscapingTests {
+@Suite(.bounded) struct EscapingTests {
   @Test(arguments: [
     ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
     ("a\" onload='x'", "a&quot; onload=&#39;x&#39;"),

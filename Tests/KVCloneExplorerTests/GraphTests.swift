@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// The neighbourhood graph: bounded, stable, without overlaps, and the same in all formats.
-struct GraphTests {
+@Suite(.bounded) struct GraphTests {
   private static let model = ManagedObjectModel("Graph") {
     EntityDescription("Folder") {
       AttributeDescription("name", .string)

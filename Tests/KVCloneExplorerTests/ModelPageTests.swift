@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// The model, its entities, versions and migration plans.
-struct ModelPageTests {
+@Suite(.bounded) struct ModelPageTests {
   private static func model(_ version: String, _ attributes: [AttributeDescription], extra: Bool = false)
     -> ManagedObjectModel
   {

@@ -1,10 +1,11 @@
 import Foundation
+import KVCloneTestSupport
 import Testing
 
 @testable import KVCloneExplorer
 
 /// Colours have the contrast that WCAG 2.2 AA requires, and pages use only classes that the style sheet has.
-struct StylesheetTests {
+@Suite(.bounded) struct StylesheetTests {
   @Test(arguments: ["light", "dark"])
   func coloursThatTouchEachOtherContrast(scheme: String) throws {
     for pair in Palette.pairs {

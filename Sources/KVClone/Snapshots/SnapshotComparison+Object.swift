@@ -2,18 +2,18 @@ package import KVCloneCore
 package import KVCloneModel
 import KVCloneRecords
 
-extension ObjectStore {
-  /// Calls `body` with the objects that differ between two states, as `diff(from:to:_:)` does, in the same order.
+extension SnapshotDifference {
+  /// Calls `body` with the objects that differ between two states, as ``ObjectStore/diff(from:to:_:)`` does, in the same order.
   ///
   /// - Parameters:
   ///   - after: the id of the object after which to begin; nil for all objects.
   ///   - isCancelled: called before each object.
   /// - Throws: `cancelled` once `isCancelled` returns true; the errors of `diff(from:to:_:)`.
-  package func diff(
-    from: Snapshot, to: Snapshot?, after: ObjectID?, isCancelled: () -> Bool,
+  package static func forEach(
+    in store: ObjectStore, from: Snapshot, to: Snapshot?, after: ObjectID?, isCancelled: () -> Bool,
     _ body: (SnapshotDifference) throws -> Bool
   ) throws {
-    try SnapshotComparison.compare(self, from, to, after: after, isCancelled: isCancelled, body)
+    try SnapshotComparison.compare(store, from, to, after: after, isCancelled: isCancelled, body)
   }
 
   /// Returns the difference of one object between two states; nil if it is equal in both, or in neither of them.
@@ -21,8 +21,10 @@ extension ObjectStore {
   /// The duration depends on the changes of the object, not on those of others.
   ///
   /// - Throws: `snapshotNotFound`, `corrupted`.
-  package func difference(of id: ObjectID, from: Snapshot, to: Snapshot?) throws -> SnapshotDifference? {
-    try SnapshotComparison.difference(of: id, self, from, to)
+  package static func of(_ id: ObjectID, in store: ObjectStore, from: Snapshot, to: Snapshot?) throws
+    -> SnapshotDifference?
+  {
+    try SnapshotComparison.difference(of: id, store, from, to)
   }
 }
 

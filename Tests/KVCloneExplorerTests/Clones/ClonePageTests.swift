@@ -5,7 +5,7 @@ import Testing
 
 @testable import KVCloneExplorer
 
-@Suite("Explorer: clone previews")
+@Suite("Explorer: clone previews", .bounded)
 struct ClonePageTests {
   /// The objects in the tree of a JSON document.
   private func objects(_ document: [String: Any]) -> Set<String> {
@@ -173,8 +173,9 @@ struct ClonePageTests {
   @Test("a plan that takes too long is stopped with a remedy, and still answers")
   func slow() async throws {
     let (fixture, note, _) = try CloneStore.notes(items: 1)
-    let preview = try fixture.store.previewClone(
-      [note], from: nil, options: CloneOptions(), window: CloneTree.Window(), deadline: .now - .seconds(1))
+    let preview = try ClonePreview.of(
+      [note], in: fixture.store, from: nil, options: CloneOptions(), window: CloneTree.Window(),
+      deadline: .now - .seconds(1))
     #expect(preview.plan == nil && preview.tree.isStopped)
     let content = ClonePreviewContent(
       root: DisplayName(entity: "Note", serial: note.serial), path: [], form: CloneForm(), preview: preview, names: [:],

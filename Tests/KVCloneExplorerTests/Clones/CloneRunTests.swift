@@ -5,7 +5,7 @@ import Testing
 
 @testable import KVCloneExplorer
 
-@Suite("Explorer: running clones, and their undo")
+@Suite("Explorer: running clones, and their undo", .bounded)
 struct CloneRunTests {
   /// The hidden items of the form that runs a clone.
   private func form(_ page: String) throws -> [(name: String, value: String)] {

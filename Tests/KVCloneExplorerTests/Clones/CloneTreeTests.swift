@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// The tree of a preview equals what the clone then does.
-@Suite("Explorer: the tree of a clone")
+@Suite("Explorer: the tree of a clone", .bounded)
 struct CloneTreeTests {
   /// The sources of a clone with their clones, copy after copy.
   private final class Pairs: Sendable {
@@ -88,8 +88,8 @@ struct CloneTreeTests {
   private func compare(_ fixture: CloneStore, _ root: ObjectID, _ options: CloneOptions, _ what: String) throws -> Bool
   {
     let store = fixture.store
-    let preview = try store.previewClone(
-      [root], from: nil, options: options, window: Self.window(), deadline: .now + .seconds(600))
+    let preview = try ClonePreview.of(
+      [root], in: store, from: nil, options: options, window: Self.window(), deadline: .now + .seconds(600))
     let plan = try #require(preview.plan, "\(what)")
     let pairs = Pairs()
     var hooked = options
@@ -224,8 +224,8 @@ struct CloneTreeTests {
   }
 
   private func preview(_ fixture: CloneStore, _ root: ObjectID, _ window: CloneTree.Window) throws -> CloneTree {
-    try fixture.store.previewClone(
-      [root], from: nil, options: CloneOptions(), window: window, deadline: .now + .seconds(600)
+    try ClonePreview.of(
+      [root], in: fixture.store, from: nil, options: CloneOptions(), window: window, deadline: .now + .seconds(600)
     ).tree
   }
 }

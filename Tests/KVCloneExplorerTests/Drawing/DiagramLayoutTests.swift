@@ -4,7 +4,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// No line passes under a box, and no two lines have a segment in common.
-struct DiagramLayoutTests {
+@Suite(.bounded) struct DiagramLayoutTests {
   @Test(arguments: 1...80)
   func generatedGraphsHaveNoOverlaps(count: Int) {
     let graph = Self.graph(count, seed: UInt64(count))

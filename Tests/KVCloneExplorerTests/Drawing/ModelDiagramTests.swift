@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// Models as diagrams: legible, complete, and equal for equal models.
-struct ModelDiagramTests {
+@Suite(.bounded) struct ModelDiagramTests {
   @Test(.enabled(if: Corpus.root != nil, Comment(rawValue: Corpus.missing)))
   func modelsOfTheCorpusHaveNoOverlaps() throws {
     var count = 0

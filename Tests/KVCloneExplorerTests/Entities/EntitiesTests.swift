@@ -5,7 +5,7 @@ import Testing
 
 @testable import KVCloneExplorer
 
-@Suite("Entities and the search for objects")
+@Suite("Entities and the search for objects", .bounded)
 struct EntitiesTests {
   let fixture: GridFixture
 

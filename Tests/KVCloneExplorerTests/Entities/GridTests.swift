@@ -5,7 +5,7 @@ import Testing
 
 @testable import KVCloneExplorer
 
-@Suite("Grids of objects")
+@Suite("Grids of objects", .bounded)
 struct GridTests {
   let fixture: GridFixture
 

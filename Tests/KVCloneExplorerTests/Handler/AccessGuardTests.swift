@@ -4,7 +4,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// The token is exchanged for a cookie, and nothing of the store is shown without either.
-struct AccessGuardTests {
+@Suite(.bounded) struct AccessGuardTests {
   private let test: TestStore
   private let client: ExplorerClient
 

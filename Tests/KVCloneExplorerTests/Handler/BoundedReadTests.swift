@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// Reads that check a deadline return what other reads return.
-struct BoundedReadTests {
+@Suite(.bounded) struct BoundedReadTests {
   private let test: TestStore
 
   init() throws {

@@ -8,7 +8,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// Errors of handlers become responses with a status, a kind and a remedy.
-struct ErrorReportTests {
+@Suite(.bounded) struct ErrorReportTests {
   private let test: TestStore
 
   init() throws { test = try TestStore(noteModel) }

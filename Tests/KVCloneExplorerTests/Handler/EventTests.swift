@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// The stream of commits: of all processes, bounded in number, and without a transaction between events.
-struct EventTests {
+@Suite(.bounded) struct EventTests {
   private let test: TestStore
 
   init() throws { test = try TestStore(noteModel) }

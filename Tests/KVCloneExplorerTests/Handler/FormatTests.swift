@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// The format of a page, and names that look like formats or like parts of paths.
-struct FormatTests {
+@Suite(.bounded) struct FormatTests {
   private let test: TestStore
   private let client: ExplorerClient
 

@@ -4,7 +4,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// Sizes, methods and headers of requests and responses.
-struct HandlerLimitTests {
+@Suite(.bounded) struct HandlerLimitTests {
   private let test: TestStore
   private let client: ExplorerClient
 

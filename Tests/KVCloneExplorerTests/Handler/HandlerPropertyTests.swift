@@ -5,7 +5,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// Any request gets a valid response, and nothing traps.
-struct HandlerPropertyTests {
+@Suite(.bounded) struct HandlerPropertyTests {
   private let test: TestStore
   private let clients: [ExplorerClient]
 

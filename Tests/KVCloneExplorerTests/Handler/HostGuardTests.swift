@@ -4,7 +4,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// Requests under other host names are refused: the defence against DNS rebinding.
-struct HostGuardTests {
+@Suite(.bounded) struct HostGuardTests {
   private let test: TestStore
   private let explorer: Explorer
 

@@ -5,7 +5,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// Changes come from pages of the explorer, and only if they are allowed.
-struct OriginGuardTests {
+@Suite(.bounded) struct OriginGuardTests {
   private let test: TestStore
   private let client: ExplorerClient
 

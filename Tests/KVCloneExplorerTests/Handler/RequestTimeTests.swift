@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// Requests end at their deadline, and wait for their turn.
-struct RequestTimeTests {
+@Suite(.bounded) struct RequestTimeTests {
   private let test: TestStore
 
   init() throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// Blobs are streamed in bounded memory, and cannot run as documents.
-struct BlobTests {
+@Suite(.bounded) struct BlobTests {
   @Test("A blob arrives as it is, in chunks of at most 1 MiB", arguments: [0, 1, 1024, 1025, 1 << 20, 3_000_000])
   func wholeBlob(count: Int) async throws {
     let fixture = try ObjectFixture()
@@ -209,7 +209,7 @@ struct BlobTests {
 }
 
 /// The object page shows the beginning of bytes by their type.
-struct PreviewTests {
+@Suite(.bounded) struct PreviewTests {
   @Test(
     "An image has its size in the markup, so that the page keeps its layout", arguments: MediaTypeTests.images.indices)
   func imageSizes(index: Int) async throws {

@@ -1,9 +1,10 @@
+import KVCloneTestSupport
 import Testing
 
 @testable import KVCloneExplorer
 
 /// Range headers come from clients, and may have any text.
-struct ByteRangeTests {
+@Suite(.bounded) struct ByteRangeTests {
   @Test(arguments: [
     (nil, ByteRange.whole), ("bytes=0-9", .part(0..<10)), ("bytes=90-", .part(90..<100)), ("bytes=-5", .part(95..<100)),
     ("bytes=-500", .part(0..<100)), ("bytes=99-99", .part(99..<100)), ("bytes=10-1000", .part(10..<100)),

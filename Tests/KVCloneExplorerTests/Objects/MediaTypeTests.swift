@@ -1,9 +1,10 @@
+import KVCloneTestSupport
 import Testing
 
 @testable import KVCloneExplorer
 
 /// Types and dimensions of images come from bytes that may have any content.
-struct MediaTypeTests {
+@Suite(.bounded) struct MediaTypeTests {
   static let png: [UInt8] =
     [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8) + [0, 0, 2, 0x80, 0, 0, 1, 0xE0]
   static let gif: [UInt8] = Array("GIF89a".utf8) + [0x40, 0x01, 0xC8, 0x00, 0, 0, 0]

@@ -5,7 +5,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// Long lists are read page by page, without reading what is before a page.
-struct MemberPagingTests {
+@Suite(.bounded) struct MemberPagingTests {
   /// The names of all members, by following the links of JSON.
   private func all(_ fixture: ObjectFixture, _ path: String, change: (Int) async throws -> Void = { _ in }) async throws
     -> [String]

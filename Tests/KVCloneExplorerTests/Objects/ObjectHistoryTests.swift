@@ -6,7 +6,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// The changes of an object, its source, and its neighbours.
-struct ObjectHistoryTests {
+@Suite(.bounded) struct ObjectHistoryTests {
   @Test("Changes of the object, latest first, without those of others")
   func changes() async throws {
     let fixture = try ObjectFixture(options: .tracking(author: "Nina <b>"))

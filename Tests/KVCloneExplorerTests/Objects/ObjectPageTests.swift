@@ -7,7 +7,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// The page of an object shows each value exactly, and everything that leads to the object.
-struct ObjectPageTests {
+@Suite(.bounded) struct ObjectPageTests {
   @Test("Values of all types are exact")
   func exactValues() async throws {
     let fixture = try ObjectFixture()
@@ -249,7 +249,7 @@ extension ObjectFixture {
 }
 
 /// Names of a model can contain anything except spaces, control characters, and a few separators.
-struct HostileNameTests {
+@Suite(.bounded) struct HostileNameTests {
   private static let names = ["<b>&\"'", "a\\b", "~", "x?y#%+", "\u{202E}evil", "späße"]
 
   private static let model = ManagedObjectModel("Names") {

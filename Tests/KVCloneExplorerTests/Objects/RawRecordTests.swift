@@ -8,7 +8,7 @@ import Testing
 @testable import KVCloneExplorer
 
 /// The stored bytes of a record, readable or not.
-struct RawRecordTests {
+@Suite(.bounded) struct RawRecordTests {
   @Test("Every byte of a record belongs to exactly one part, with its decoded value")
   func parts() async throws {
     let fixture = try ObjectFixture()

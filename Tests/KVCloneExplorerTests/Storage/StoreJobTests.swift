@@ -7,7 +7,7 @@ import Testing
 
 @testable import KVCloneExplorer
 
-struct StoreJobTests {
+@Suite(.bounded) struct StoreJobTests {
   @Test("a check runs in the background, and its page shows the result in all formats")
   func check() async throws {
     let files = try TestStore(snapshotModel)

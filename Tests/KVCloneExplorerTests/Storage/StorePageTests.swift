@@ -7,7 +7,7 @@ import Testing
 
 @testable import KVCloneExplorer
 
-struct StorePageTests {
+@Suite(.bounded) struct StorePageTests {
   @Test("an empty store has a page with a treemap of all bytes", .needsDataFile(.statistics))
   func empty() async throws {
     let files = try TestStore(snapshotModel)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KVCloneExplorer
 
-struct ComparisonTests {
+@Suite(.bounded) struct ComparisonTests {
   @Test("differences between two snapshots are counted by entity, and listed with their properties")
   func list() async throws {
     let library = try LibraryHistory()
@@ -190,7 +190,9 @@ struct ComparisonTests {
       let first = try store.snapshot(named: "s\(from)")
       let second = try to.map { try store.snapshot(named: "s\($0)") }
       let expected = try store.diff(from: first, to: second).first { $0.id == book }
-      #expect(try store.difference(of: book, from: first, to: second) == expected, "\(from) \(String(describing: to))")
+      #expect(
+        try SnapshotDifference.of(book, in: store, from: first, to: second) == expected,
+        "\(from) \(String(describing: to))")
       #expect(expected != nil)
     }
   }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KVCloneExplorer
 
-struct RollbackTests {
+@Suite(.bounded) struct RollbackTests {
   @Test("a plan lists what would change, and changes nothing")
   func plan() async throws {
     let library = try LibraryHistory()

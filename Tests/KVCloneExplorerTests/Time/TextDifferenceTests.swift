@@ -1,8 +1,9 @@
+import KVCloneTestSupport
 import Testing
 
 @testable import KVCloneExplorer
 
-struct TextDifferenceTests {
+@Suite(.bounded) struct TextDifferenceTests {
   private static func joined(_ parts: [TextDifference.Part]) -> String { parts.map(\.text).joined() }
 
   @Test(

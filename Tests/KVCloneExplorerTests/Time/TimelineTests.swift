@@ -5,7 +5,7 @@ import Testing
 
 @testable import KVCloneExplorer
 
-struct TimelineTests {
+@Suite(.bounded) struct TimelineTests {
   @Test("a store without snapshots and history explains both")
   func empty() async throws {
     let files = try TestStore(snapshotModel)

@@ -16,7 +16,7 @@ package struct ClonePreview: Sendable {
   package internal(set) var isNearLimit = false
 }
 
-extension ObjectStore {
+extension ClonePreview {
   /// Returns the plan of a clone, and a part of the tree of its objects, of one state of the store. It takes no lock.
   ///
   /// - Parameters:
@@ -24,17 +24,19 @@ extension ObjectStore {
   ///   - deadline: the end of the planning; the result is then incomplete.
   /// - Throws: `objectNotFound` if a root does not exist; ``StoreError`` if the store cannot be read. Errors of the
   ///   clone itself are in ``ClonePlan/errors``.
-  package func previewClone(
-    _ roots: [ObjectID], from snapshot: Snapshot?, options: CloneOptions, window: CloneTree.Window,
-    deadline: ContinuousClock.Instant
+  package static func of(
+    _ roots: [ObjectID], in store: ObjectStore, from snapshot: Snapshot?, options: CloneOptions,
+    window: CloneTree.Window, deadline: ContinuousClock.Instant
   ) throws -> ClonePreview {
-    try CloneCall(roots, options, from: snapshot.map { .snapshot($0) } ?? .transaction, to: self)
+    try CloneCall(roots, options, from: snapshot.map { .snapshot($0) } ?? .transaction, to: store)
       .preview(window, deadline)
   }
+}
 
+extension CloneResult {
   /// Returns the result of the clone that used an idempotency key (R31); nil if the key is unknown or expired.
-  package func cloneResult(idempotencyKey key: String) throws -> CloneResult? {
-    try CloneKey.result(of: key, in: readSession())
+  package static func stored(for key: String, in store: ObjectStore) throws -> CloneResult? {
+    try CloneKey.result(of: key, in: store.readSession())
   }
 }
 

@@ -25,12 +25,10 @@ package struct CreatedClones: Sendable {
     }
     return found
   }
-}
 
-extension ObjectReading where Self: ~Copyable {
-  /// Returns the number of objects of a clone that still exist.
-  package borrowing func count(of clones: CreatedClones) throws(StoreError) -> Int {
-    try _withSession { (session) throws(StoreError) in try clones.remaining(in: session).count }
+  /// Returns the number of objects that still exist.
+  package func count<Reader: ObjectReading & ~Copyable>(in transaction: borrowing Reader) throws(StoreError) -> Int {
+    try transaction._withSession { (session) throws(StoreError) in try remaining(in: session).count }
   }
 }
 

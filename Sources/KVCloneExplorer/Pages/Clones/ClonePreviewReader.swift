@@ -66,8 +66,8 @@ struct ClonePreviewReader: Sendable {
       }
     }
     let topEntity = context.query["open"].map { String($0.prefix { $0 != "/" }) } ?? ""
-    let preview = try context.store.previewClone(
-      [id], from: try snapshot(), options: form.options, window: window, deadline: planDeadline)
+    let preview = try ClonePreview.of(
+      [id], in: context.store, from: try snapshot(), options: form.options, window: window, deadline: planDeadline)
     let ids = Self.objects(of: preview)
     let (root, names) = try await context.read { transaction in
       // A snapshot may have another model than the store.

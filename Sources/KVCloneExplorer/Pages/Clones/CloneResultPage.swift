@@ -23,7 +23,7 @@ struct CloneResultPage: Page {
     let store = context.store
     let reader = ClonePreviewReader(context: context)
     let path = try reader.path()
-    guard let key = context.query["key"], let result = try store.cloneResult(idempotencyKey: key) else {
+    guard let key = context.query["key"], let result = try CloneResult.stored(for: key, in: store) else {
       throw ExplorerError(.notFound, "no clone has this idempotency key; open the preview of the object again")
     }
     let made = CloneRecords.of(store).clones(key)
@@ -37,7 +37,7 @@ struct CloneResultPage: Page {
         source: "\(path[1])/\(path[2])", path: path, key: key, result: result, roots: roots,
         deleted: try result.deletedRoots.map { try transaction.nameOfAny($0) },
         affected: try result.affectedObjectIDs.map { try transaction.nameOfAny($0) },
-        remaining: try made.map { try transaction.count(of: $0) },
+        remaining: try made.map { try $0.count(in: transaction) },
         snapshots: try store.snapshots().filter { $0.userInfo[CloneRun.keyName] == key })
     }
     return page

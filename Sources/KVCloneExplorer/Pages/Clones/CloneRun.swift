@@ -57,7 +57,7 @@ struct CloneRun: Sendable {
         }
       if result.isRepeated, let before { try await store.deleteSnapshot(named: before.name) }
     } catch {
-      if try store.cloneResult(idempotencyKey: key) == nil { made.remove(key) }
+      if try CloneResult.stored(for: key, in: store) == nil { made.remove(key) }
       if let before { try await store.deleteSnapshot(named: before.name) }
       throw error
     }
@@ -72,8 +72,9 @@ struct CloneRun: Sendable {
     var window = CloneTree.Window()
     window.nodeLimit = 1
     window.depthLimit = 0
-    if try store.cloneResult(idempotencyKey: key) != nil { return nil }
-    let plan = try store.previewClone([id], from: source, options: options, window: window, deadline: deadline).plan
+    if try CloneResult.stored(for: key, in: store) != nil { return nil }
+    let plan = try ClonePreview.of([id], in: store, from: source, options: options, window: window, deadline: deadline)
+      .plan
     if let error = plan?.errors.first { throw error }
     if let plan, plan.objectCount + plan.affectedObjectCount <= 1 { return nil }
     return try await automaticSnapshot("clone")
@@ -90,7 +91,7 @@ struct CloneRun: Sendable {
       throw ExplorerError(
         .notFound, "the explorer no longer knows the objects of this clone; roll back to the snapshot before it")
     }
-    let count = try await store.read { try $0.count(of: made) }
+    let count = try await store.read { try made.count(in: $0) }
     if count > 0 {
       if count > 1 { _ = try await automaticSnapshot("undo of a clone") }
       _ = try await store.write(label: "undo of a clone") { try $0.delete(made) }

@@ -23,7 +23,7 @@ enum ModelRoutes {
   }
 
   @Sendable private static func versions(_ context: PageContext) async throws -> Route.Reply {
-    let stored = try context.store.storedModels(limit: VersionsPage.limit)
+    let stored = try StoredModel.all(of: context.store, limit: VersionsPage.limit)
     let numbers = stored.map(\.number)
     func chosen(_ name: String) throws -> Int? {
       guard let text = context.query[name], !text.isEmpty else { return nil }
@@ -57,7 +57,7 @@ enum ModelRoutes {
     do {
       return .plan(
         try await context.read { transaction in
-          try transaction.estimateMigration(to: target, MigrationOptions(versions: versions))
+          try MigrationPlan.estimate(to: target, MigrationOptions(versions: versions), in: transaction)
         })
     } catch let error as StoreError where error.kind == .invalidModel {
       return .invalid(error.message)

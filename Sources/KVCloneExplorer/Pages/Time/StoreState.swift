@@ -36,9 +36,11 @@ struct StoreState: Sendable {
     switch (from.snapshot, to.snapshot) {
     case (nil, nil): return
     case (let first?, let second):
-      try store.diff(from: first, to: second, after: after, isCancelled: isCancelled, body)
+      try SnapshotDifference.forEach(in: store, from: first, to: second, after: after, isCancelled: isCancelled, body)
     case (nil, let second?):
-      try store.diff(from: second, to: nil, after: after, isCancelled: isCancelled) { try body($0.inverted) }
+      try SnapshotDifference.forEach(in: store, from: second, to: nil, after: after, isCancelled: isCancelled) {
+        try body($0.inverted)
+      }
     }
   }
 
@@ -48,8 +50,8 @@ struct StoreState: Sendable {
   {
     switch (from.snapshot, to.snapshot) {
     case (nil, nil): nil
-    case (let first?, let second): try store.difference(of: id, from: first, to: second)
-    case (nil, let second?): try store.difference(of: id, from: second, to: nil)?.inverted
+    case (let first?, let second): try SnapshotDifference.of(id, in: store, from: first, to: second)
+    case (nil, let second?): try SnapshotDifference.of(id, in: store, from: second, to: nil)?.inverted
     }
   }
 }

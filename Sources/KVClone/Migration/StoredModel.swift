@@ -11,14 +11,14 @@ package struct StoredModel: Sendable {
   package let snapshots: [String]
 }
 
-extension ObjectStore {
-  /// Returns the models that the store had, from the earliest to the current one.
+extension StoredModel {
+  /// Returns the models that a store had, from the earliest to the current one.
   ///
   /// Also models that differ in annotations or indexes only: those with equal hashes.
   ///
   /// - Parameter limit: the largest number of models; earlier ones are left out.
-  package func storedModels(limit: Int = .max) throws(StoreError) -> [StoredModel] {
-    let session = try readSession()
+  package static func all(of store: ObjectStore, limit: Int = .max) throws(StoreError) -> [StoredModel] {
+    let session = try store.readSession()
     let metadata = session.schema.tables.metadata
     let current = try StoreCatalog(session.storage, metadata)
     var snapshots: [UInt64: [String]] = [:]
@@ -36,7 +36,7 @@ extension ObjectStore {
   }
 }
 
-extension ObjectReading where Self: ~Copyable {
+extension MigrationPlan {
   /// Returns what a migration would do, from the models and the numbers of objects.
   ///
   /// Unlike ``ObjectStore/planMigration(at:to:migration:options:progress:cancellation:)``, it runs nothing: conflicting
@@ -44,10 +44,10 @@ extension ObjectReading where Self: ~Copyable {
   /// of changed entities.
   ///
   /// - Throws: `invalidModel`, `invalidMapping`, `invalidStage`, `corrupted`.
-  package borrowing func estimateMigration(
-    to model: ManagedObjectModel, _ options: MigrationOptions = MigrationOptions()
+  package static func estimate<Reader: ObjectReading & ~Copyable>(
+    to model: ManagedObjectModel, _ options: MigrationOptions = MigrationOptions(), in transaction: borrowing Reader
   ) throws(StoreError) -> MigrationPlan {
-    try _withSession { (session) throws(StoreError) in
+    try transaction._withSession { (session) throws(StoreError) in
       let catalog = try StoreCatalog(session.storage, session.schema.tables.metadata)
       return try MigrationPlanner(from: catalog, to: model, options).plan(session)
     }
