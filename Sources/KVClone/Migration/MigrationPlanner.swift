@@ -1,5 +1,5 @@
-import KVCloneCore
-import KVCloneModel
+package import KVCloneCore
+package import KVCloneModel
 import KVCloneRecords
 
 /// Plans a migration from the models and the numbers of objects of the affected entities.
@@ -437,6 +437,24 @@ extension MigrationPlan.Chain {
       ModelDifference(from: source, to: destination).changes.filter { $0.kind == .removed }.map {
         Loss(version: destination.versionIdentifier, entity: $0.entity, property: $0.property)
       }
+    }
+  }
+}
+
+extension MigrationPlan {
+  /// Returns what a migration would do, from the models and the numbers of objects.
+  ///
+  /// Unlike ``ObjectStore/planMigration(at:to:migration:options:progress:cancellation:)``, it runs nothing: conflicting
+  /// content of objects, which that finds, is no error here, and numbers are estimates. It takes time for the objects
+  /// of changed entities.
+  ///
+  /// - Throws: `invalidModel`, `invalidMapping`, `invalidStage`, `corrupted`.
+  package static func estimate<Reader: ObjectReading & ~Copyable>(
+    to model: ManagedObjectModel, _ options: MigrationOptions = MigrationOptions(), in transaction: borrowing Reader
+  ) throws(StoreError) -> MigrationPlan {
+    try transaction._withSession { (session) throws(StoreError) in
+      let catalog = try StoreCatalog(session.storage, session.schema.tables.metadata)
+      return try MigrationPlanner(from: catalog, to: model, options).plan(session)
     }
   }
 }

@@ -112,6 +112,14 @@ extension Stylesheet {
   /// Narrow pages, print, and the preferences of the reader.
   static let media = """
     @media (scripting: none) { .script { display: none !important; } .canvas { height: auto; overflow: auto; } }
+    .object .name { overflow-wrap: anywhere; }
+    .object .id { color: var(--muted); font-size: .8125rem; white-space: nowrap; }
+    .members { padding-left: var(--s5); }
+    ol.members { padding-left: 3.5rem; }
+    .element { padding-left: var(--s3); }
+    .picture { display: inline-block; max-width: 100%; }
+    .picture img { display: block; max-width: 100%; height: auto; border: 1px solid var(--line); }
+    .text { white-space: pre-wrap; overflow-wrap: anywhere; }
     @media (max-width: 60rem) { .find { margin-left: 0; } }
     @media (max-width: 40rem) {
       .frame, main, footer, .moment p { padding-inline: var(--s4); }

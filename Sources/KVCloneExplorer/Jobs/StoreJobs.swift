@@ -57,7 +57,8 @@ final class StoreJobs: Sendable {
       switch kind {
       case .check(let readsData):
         return .checked(
-          try await store.check(CheckOptions(readData: readsData), progress: progress, cancellation: cancellation))
+          try await CheckReport.of(
+            store, CheckOptions(readData: readsData), progress: progress, cancellation: cancellation))
       case .sizes:
         return .measured(try await store.deepStatistics(progress: progress, cancellation: cancellation))
       }

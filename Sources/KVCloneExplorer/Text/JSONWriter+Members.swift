@@ -11,7 +11,9 @@ extension JSONWriter {
   }
 
   /// Writes a member that is an array of objects.
-  package mutating func list<Element>(_ name: String, _ elements: [Element], _ body: (inout JSONWriter, Element) -> Void) {
+  package mutating func list<Element>(
+    _ name: String, _ elements: [Element], _ body: (inout JSONWriter, Element) -> Void
+  ) {
     key(name)
     beginArray()
     for element in elements {
@@ -61,5 +63,16 @@ extension JSONWriter {
   package mutating func nullable(_ name: String, _ value: (some BinaryInteger)?) {
     key(name)
     if let value { integer(value) } else { null() }
+  }
+
+  /// Writes the members `errors` and `errorCount` of a plan.
+  package mutating func reasons(_ errors: [some KVCloneError], count: Int) {
+    list("errors", errors) { json, error in
+      json.member("kind", error.kindName)
+      json.nullable("object", error.object)
+      json.nullable("property", error.property)
+      json.member("message", error.message)
+    }
+    member("errorCount", count)
   }
 }

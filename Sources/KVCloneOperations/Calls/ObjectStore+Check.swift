@@ -21,22 +21,6 @@ extension ObjectStore {
     try StoreCheck(self).check(options)
   }
 
-  /// Checks the integrity of the open store on a separate thread; see ``check(_:)``.
-  ///
-  /// - Parameters:
-  ///   - options: what is read, and when the check stops.
-  ///   - progress: receives the bytes that were read (phase `read`), and the objects that were checked (phase
-  ///     `objects`), on the thread of the check.
-  ///   - cancellation: cancels the check from another thread, as the cancellation of the task does.
-  /// - Throws: `cancelled`; the errors of ``check(_:)``.
-  package func check(
-    _ options: CheckOptions, progress: @escaping @Sendable (OperationProgress) -> Void, cancellation: Cancellation
-  ) async throws(StoreError) -> CheckReport {
-    try await cancellation.onOwnThread { () throws(StoreError) in
-      try StoreCheck(self, progress, cancellation).check(options)
-    }
-  }
-
   /// Checks the integrity of a store that is not open, even if it can no longer be opened; see ``check(_:)``.
   ///
   /// Without a writer in another process, the file is only read. With a permanent writer, the check opens the store,

@@ -23,13 +23,6 @@ extension ObjectStore {
     try StoreStatistics(of: self)
   }
 
-  /// Returns cheap statistics, without the counts of some entities of a large store; see ``statistics()``.
-  ///
-  /// - Parameter headerLimit: the number of objects above which entities with a common root entity are not counted.
-  package func statistics(headerLimit: Int) throws(StoreError) -> StoreStatistics {
-    try StoreStatistics(of: self, headerLimit: headerLimit)
-  }
-
   /// Reads every page of the file and returns the distribution of all bytes: by entity, relationship, blob, index,
   /// history, preimages, free pages and unused space.
   ///

@@ -1,4 +1,4 @@
-import KVCloneCore
+package import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
 
@@ -54,5 +54,24 @@ struct StoreCheck {
     let session = try store.readSession()
     try StoreChecker(session).check(run)
     return run.report(pageCount: try store.engine.facts().pageCount)
+  }
+}
+
+extension CheckReport {
+  /// Checks the integrity of an open store on a separate thread; see ``ObjectStore/check(_:)``.
+  ///
+  /// - Parameters:
+  ///   - options: what is read, and when the check stops.
+  ///   - progress: receives the bytes that were read (phase `read`), and the objects that were checked (phase
+  ///     `objects`), on the thread of the check.
+  ///   - cancellation: cancels the check from another thread, as the cancellation of the task does.
+  /// - Throws: `cancelled`; the errors of ``ObjectStore/check(_:)``.
+  package static func of(
+    _ store: ObjectStore, _ options: CheckOptions, progress: @escaping @Sendable (OperationProgress) -> Void,
+    cancellation: Cancellation
+  ) async throws(StoreError) -> CheckReport {
+    try await cancellation.onOwnThread { () throws(StoreError) in
+      try StoreCheck(store, progress, cancellation).check(options)
+    }
   }
 }

@@ -1,4 +1,4 @@
-import KVCloneCore
+package import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
 
@@ -7,7 +7,7 @@ extension StoreStatistics {
   ///
   /// - Parameter headerLimit: the number of objects above which entities with a common root entity are not counted,
   ///   because that reads the headers of their records.
-  init(of store: ObjectStore, headerLimit: Int = .max) throws(StoreError) {
+  package init(of store: ObjectStore, headerLimit: Int = .max) throws(StoreError) {
     // Before this call's own reader is one of them.
     let readers = try ReaderListing.readers(of: store)
     let session = try store.readSession()

@@ -76,7 +76,7 @@ import Testing
     let cancellation = Cancellation()
     cancellation.cancel()
     do throws(StoreError) {
-      _ = try await store.check(CheckOptions(), progress: { _ in }, cancellation: cancellation)
+      _ = try await CheckReport.of(store, CheckOptions(), progress: { _ in }, cancellation: cancellation)
       Issue.record("nothing was thrown")
     } catch {
       #expect(error.kind == .cancelled)

@@ -81,9 +81,9 @@ import Testing
   func largeStore() throws {
     let fixture = try CheckFixture()
     let all = try fixture.store.statistics()
-    let few = try fixture.store.statistics(headerLimit: 10)
+    let few = try StoreStatistics(of: fixture.store, headerLimit: 10)
     #expect(all.objectCount == 24 && few.objectCount == 24 && all.counts["Item"] == 20)
     #expect(few.counts == ["Tag": 2])
-    #expect(try fixture.store.statistics(headerLimit: 24).counts == all.counts)
+    #expect(try StoreStatistics(of: fixture.store, headerLimit: 24).counts == all.counts)
   }
 }

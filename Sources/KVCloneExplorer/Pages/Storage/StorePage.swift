@@ -36,7 +36,7 @@ struct StorePage: Page {
 
   private static func statistics(_ store: ObjectStore) throws -> StoreStatistics? {
     do throws(StoreError) {
-      return try store.statistics(headerLimit: maximumHeaders)
+      return try StoreStatistics(of: store, headerLimit: maximumHeaders)
     } catch {
       guard error.kind == .unsupportedByEngine else { throw error }
       return nil

@@ -109,15 +109,4 @@ extension JSONWriter {
     member("updatedCount", transaction.updatedCount)
     member("deletedCount", transaction.deletedCount)
   }
-
-  /// Writes the members `errors` and `errorCount` of a plan.
-  package mutating func reasons(_ errors: [some KVCloneError], count: Int) {
-    list("errors", errors) { json, error in
-      json.member("kind", error.kindName)
-      json.nullable("object", error.object)
-      json.nullable("property", error.property)
-      json.member("message", error.message)
-    }
-    member("errorCount", count)
-  }
 }

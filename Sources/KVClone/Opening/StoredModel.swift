@@ -35,21 +35,3 @@ extension StoredModel {
     return found
   }
 }
-
-extension MigrationPlan {
-  /// Returns what a migration would do, from the models and the numbers of objects.
-  ///
-  /// Unlike ``ObjectStore/planMigration(at:to:migration:options:progress:cancellation:)``, it runs nothing: conflicting
-  /// content of objects, which that finds, is no error here, and numbers are estimates. It takes time for the objects
-  /// of changed entities.
-  ///
-  /// - Throws: `invalidModel`, `invalidMapping`, `invalidStage`, `corrupted`.
-  package static func estimate<Reader: ObjectReading & ~Copyable>(
-    to model: ManagedObjectModel, _ options: MigrationOptions = MigrationOptions(), in transaction: borrowing Reader
-  ) throws(StoreError) -> MigrationPlan {
-    try transaction._withSession { (session) throws(StoreError) in
-      let catalog = try StoreCatalog(session.storage, session.schema.tables.metadata)
-      return try MigrationPlanner(from: catalog, to: model, options).plan(session)
-    }
-  }
-}
