@@ -146,6 +146,23 @@ import Testing
       try scratch.succeed("check")
     }
 
+    @Test("nothing follows a response that ends early, although the next request has begun")
+    func unfinishedResponses() throws {
+      let server = try ExploreProcess(try Scratch.filled(1))
+      let connection = try ExploreProcess.Connection(server.port)
+      connection.send(
+        "GET /events HTTP/1.1\r\nHost: \(server.host)\r\nCookie: \(try server.cookie())\r\n\r\nGET /")
+      var text = ""
+      while !text.contains("event: commit") {
+        let bytes = connection.read(atMost: 1000)
+        try #require(!bytes.isEmpty, "the stream has ended: \(text)")
+        text += String(decoding: bytes, as: UTF8.self)
+      }
+      #expect(server.end().code == 143)
+      text += String(decoding: connection.readToEnd(), as: UTF8.self)
+      #expect(text.matches(of: #/HTTP/1\.1/#).count == 1, "\(text)")
+    }
+
     @Test(
       "a signal ends it with the tool's exit codes, with connections open",
       arguments: zip([SIGINT, SIGTERM], [130, 143] as [Int32]))

@@ -25,18 +25,27 @@
     func serve() async {
       var parser = HTTPRequestParser(targetLimit: options.maximumTargetSize)
       do {
-        while let request = try await nextRequest(&parser) {
+        while let request = try await validRequest(&parser) {
           if try await answer(request) { continue }
           return await drain()
         }
+      } catch {
+        // The client has closed the connection, or its time is over. A response that has begun ends here: the client
+        // would take anything that follows for a part of it.
+      }
+    }
+
+    /// Returns nil at the end of the connection, and after the refusal of a request.
+    private func validRequest(_ parser: inout HTTPRequestParser) async throws -> Request? {
+      do {
+        return try await nextRequest(&parser)
       } catch let refusal as HTTPRefusal {
         if (try? await write(Self.bytes(refusal))) != nil { await drain() }
       } catch is CancellationError where parser.hasBytes {
         // In the cancelled task only without waiting.
         _ = try? socket.socket.write(Data(Self.bytes(.timeout)))
-      } catch {
-        // The client has closed the connection.
       }
+      return nil
     }
 
     private static func bytes(_ refusal: HTTPRefusal) -> [UInt8] {
