@@ -3,8 +3,8 @@
 
   /// The open connections of a server, with a deadline for everything that waits for a client.
   ///
-  /// If it is full, the connections that have waited longest for a request are closed. So idle and slow clients occupy
-  /// no place that another one needs.
+  /// If it is full, the connections that have waited longest for their client are closed. So idle and slow clients
+  /// occupy no place that another one needs.
   final class ConnectionTable: Sendable {
     enum Phase {
       /// Between requests.
@@ -28,10 +28,12 @@
         }
       }
 
-      var isEvictable: Bool {
+      /// The time after which another connection may take the place; nil for never.
+      fileprivate func evictionTime(sending: Duration) -> Duration? {
         switch self {
-        case .idle, .receiving, .closing: true
-        case .answering, .sending: false
+        case .idle, .receiving, .closing: .zero
+        case .answering: nil
+        case .sending: sending
         }
       }
     }
@@ -78,9 +80,14 @@
     }
 
     private let capacity: Int
+    private let sendingTime: Duration
     private let state = Mutex(State())
 
-    init(capacity: Int) { self.capacity = capacity }
+    /// - Parameter sendingTime: the time that a client has for a part of a response while others wait for a place.
+    init(capacity: Int, sendingTime: Duration = .seconds(2)) {
+      self.capacity = capacity
+      self.sendingTime = sendingTime
+    }
 
     var isEmpty: Bool { state.withLock { $0.entries.isEmpty } }
 
@@ -100,10 +107,13 @@
       }
     }
 
-    /// Closes an eighth of the connections: those that have waited longest for a request.
+    /// Closes an eighth of the connections: those that have waited longest for their client.
     func evict() {
+      let now = ContinuousClock.now
       state.withLock { state in
-        let waiting = state.entries.filter { $0.value.phase.isEvictable }.sorted { $0.value.start < $1.value.start }
+        let waiting = state.entries.filter { _, entry in
+          entry.phase.evictionTime(sending: sendingTime).map { entry.start + $0 <= now } ?? false
+        }.sorted { $0.value.start < $1.value.start }
         for (number, _) in waiting.prefix(max(1, capacity / 8)) { state.entries[number]?.cancel() }
       }
     }
