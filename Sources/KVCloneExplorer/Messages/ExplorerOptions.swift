@@ -17,8 +17,9 @@ public struct ExplorerOptions: Sendable {
   /// authentication, for a service that authenticates its users itself.
   public var token: String?
 
-  /// The longest accepted body of a request, in bytes.
-  public var maximumBodySize = 1 << 20
+  /// The longest accepted body of a request, in bytes. Clients without authentication can make a server keep a body of
+  /// this size for each connection.
+  public var maximumBodySize = 64 << 10
 
   /// The longest accepted path with its query, in bytes.
   public var maximumTargetSize = 16 << 10

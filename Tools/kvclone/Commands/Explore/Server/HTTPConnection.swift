@@ -117,7 +117,11 @@
       let start = HTTPResponseHead.bytes(response, framing, closes: !keepsAlive)
       let hasBody = head.method != "HEAD" && framing != .none
       switch response.body {
-      case .bytes(let bytes): try await write(hasBody ? start + bytes : start)
+      case .bytes(let bytes):
+        // With the head in one packet, and without a copy of a large page.
+        let first = hasBody ? bytes.prefix(Self.writeSize) : []
+        try await write(start + first)
+        if hasBody { try await write(bytes[first.endIndex...]) }
       case .stream(let chunks):
         try await write(start)
         if hasBody { try await send(chunks, framing) }
@@ -148,10 +152,12 @@
       if framing == .chunked { try await write(Array("0\r\n\r\n".utf8)) }
     }
 
-    private func write(_ bytes: [UInt8]) async throws {
-      for start in stride(from: 0, to: bytes.count, by: Self.writeSize) {
+    private func write(_ bytes: some RandomAccessCollection<UInt8>) async throws {
+      var rest = bytes[...]
+      while !rest.isEmpty {
         place.enter(.sending)
-        try await socket.write(Data(bytes[start..<min(start + Self.writeSize, bytes.count)]))
+        try await socket.write(Data(rest.prefix(Self.writeSize)))
+        rest = rest.dropFirst(Self.writeSize)
       }
     }
 

@@ -79,7 +79,8 @@
     }
 
     private mutating func discardParsed() {
-      buffer.removeFirst(start)
+      // A connection that waits for its next request keeps no memory of the last one.
+      buffer = Array(buffer[start...])
       start = 0
       searched = 0
     }
