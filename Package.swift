@@ -215,7 +215,9 @@ let package = Package(
     .testTarget(name: "TidyTests", swiftSettings: common),
     .testTarget(
       name: "KVCloneToolTests",
-      dependencies: ["KVCloneTool", "KVCloneOperations", "KVClone", "KVCloneTestSupport", "KVClonePeer"],
+      dependencies: [
+        "KVCloneTool", "KVCloneExplorer", "KVCloneOperations", "KVClone", "KVCloneTestSupport", "KVClonePeer",
+      ],
       swiftSettings: common),
   ]
 )

@@ -43,6 +43,8 @@
           try await group.next()
         }
       } catch {
+        // Checks of the store would continue after the last connection.
+        explorer.shutdown()
         await pool.finishEvents()
         try? listener.close()
         table.cancelAll()
