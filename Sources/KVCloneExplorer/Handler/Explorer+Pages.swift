@@ -41,7 +41,9 @@ extension Explorer {
           switch try await route.answer(complete) {
           case .page(let page): return Rendering.response(page, complete)
           case .redirect(let target): return redirect(to: target)
-          case .response(let response): return response
+          case .response(var response):
+            response.body = onThreads(response.body)
+            return response
           }
         } catch {
           return failure(error, complete)
@@ -58,6 +60,18 @@ extension Explorer {
       }
       return response ?? failure(CancellationError(), complete)
     }
+  }
+
+  /// Reads the chunks of a body on the threads of the explorer, whatever the executor of the server's task is.
+  private func onThreads(_ body: ExplorerResponse.Body) -> ExplorerResponse.Body {
+    guard case .stream(let chunks) = body else { return body }
+    return .stream(
+      AsyncThrowingStream { [threads] in
+        try await withTaskExecutorPreference(threads) {
+          var iterator = chunks.makeAsyncIterator()
+          return try await iterator.next()
+        }
+      })
   }
 
   private func failure(_ error: any Error, _ context: PageContext) -> ExplorerResponse {

@@ -69,6 +69,23 @@ import Testing
     #expect(await client.send("POST", "/long", [origin]).status == 200)
   }
 
+  @Test func chunksAreReadOnTheThreadsOfTheExplorer() async throws {
+    let client = ExplorerClient(
+      test.store,
+      routes: [
+        .get("/chunks") { _ in
+          .response(
+            ExplorerResponse(
+              status: 200,
+              body: .stream(
+                AsyncThrowingStream { withUnsafeCurrentTask { $0?.unownedTaskExecutor == nil ? [0] : [1] } })))
+        }
+      ])
+    var chunks = try await client.send("GET", "/chunks").stream().makeAsyncIterator()
+    #expect(try await chunks.next() == [1])
+    #expect(try await chunks.next() == [1])
+  }
+
   @Test func readsOfAPageSeeTheStore() async throws {
     let client = ExplorerClient(
       test.store,
