@@ -5,8 +5,11 @@ import KVCloneLMDB
 ///
 /// So every query is bounded, such as one without an index in ten million objects, in all engines.
 final class DeadlineBackend: StorageBackend {
-  /// The number of reads between two looks at the clock.
-  private static let interval = 256
+  /// The number of reads between two looks at the clock. A query can take a tenth of a second for a value, such as for
+  /// a regular expression.
+  private static let interval = 16
+  /// The length of a value that counts as another read, in bytes.
+  private static let longLength = 64 << 10
 
   private let inner: any StorageBackend
   private let deadline: Deadline
@@ -34,7 +37,9 @@ final class DeadlineBackend: StorageBackend {
 
   func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
     try countRead()
-    return try inner.get(table, key)
+    let value = try inner.get(table, key)
+    readsUntilCheck -= (value?.count ?? 0) / Self.longLength
+    return value
   }
 
   func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
@@ -51,6 +56,7 @@ final class DeadlineBackend: StorageBackend {
     try countRead()
     try inner.scan(table, from: key, before: end) { (key, value) throws(StoreError) in
       try countRead()
+      readsUntilCheck -= value.byteCount / Self.longLength
       return try body(key, value)
     }
   }

@@ -1,6 +1,8 @@
+import Foundation
 import KVClone
 import KVCloneCore
 import KVCloneTestSupport
+import Synchronization
 import Testing
 
 @testable import KVCloneExplorer
@@ -95,6 +97,23 @@ import Testing
       let error = await #expect(throws: ExplorerError.self) { try await reader.read(at: snapshot, read) }
       #expect(error?.kind == .timeLimit)
     }
+  }
+
+  @Test func slowStepsEndSoonAfterTheDeadline() async throws {
+    let reader = BoundedReader(store: test.store, deadline: Deadline(after: .milliseconds(100)))
+    let stepCount = Mutex(0)
+    let error = await #expect(throws: ExplorerError.self) {
+      try await reader.read(at: nil) { tx in
+        try tx.forEachObject(of: "Book") { _ in
+          // The first one ends after the deadline.
+          if stepCount.withLock({ $0 }) == 0 { usleep(110_000) }
+          stepCount.withLock { $0 += 1 }
+          return true
+        }
+      }
+    }
+    #expect(error?.kind == .timeLimit)
+    #expect(stepCount.withLock { $0 } <= 16)
   }
 
   @Test func aCancelledTaskStopsReading() async throws {
