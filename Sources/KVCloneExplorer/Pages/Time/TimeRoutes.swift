@@ -5,8 +5,6 @@ enum TimeRoutes {
   static let all: [Route] = [
     .get("/time") { .page(try TimelinePage.read($0)) },
     .post("/time") { .redirect(try await createSnapshot($0)) },
-    .get("/time/:snapshot/delete", isLong: true) { .page(try SnapshotDeletionPage.read($0)) },
-    .post("/time/:snapshot/delete") { .redirect(try await deleteSnapshot($0)) },
     .get("/compare") { .page(try ComparisonPage.read($0)) },
     .get("/compare/:entity/:serial") { .page(try ObjectComparisonPage.read($0)) },
     .get("/rollback/:snapshot", isLong: true) { .page(try await RollbackPage.read($0)) },
@@ -16,11 +14,6 @@ enum TimeRoutes {
 
   private static func createSnapshot(_ context: PageContext) async throws -> String {
     try await context.store.createSnapshot(named: context.form["name"] ?? "")
-    return context.link(["time"], [("at", nil)])
-  }
-
-  private static func deleteSnapshot(_ context: PageContext) async throws -> String {
-    try await context.store.deleteSnapshot(named: try context.parameter("snapshot"))
     return context.link(["time"], [("at", nil)])
   }
 }

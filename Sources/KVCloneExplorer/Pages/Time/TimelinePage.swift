@@ -83,9 +83,6 @@ struct TimelinePage: Page {
       actions.append(Components.link("Compare with \(previous)", context.link(comparing: previous, info.name)))
     }
     actions.append(Components.link("Roll back…", context.link("rollback", snapshot: info.name)))
-    if context.options.allowsWrites {
-      actions.append(Components.link("Delete…", context.link("time", snapshot: info.name, ["delete"])))
-    }
     return Components.Moment(
       time: info.createdAt.timeText,
       title: "\(Components.link(info.name, context.link([], [("at", info.name)]))) \(badges(info))",
@@ -109,7 +106,8 @@ struct TimelinePage: Page {
     """
     <form class="row" action="\(context.link(["time"], [("at", nil)]))" method="post">\
     \(Components.field("Name", name: "name", hint: "1 to 128 characters: letters, digits, dot, underscore and hyphen"))\
-    \(Components.button("Create snapshot", "primary"))</form>
+    \(Components.button("Create snapshot", "primary"))</form>\
+    <p>A deleted snapshot cannot be restored, so no page deletes one: use <code>kvclone snapshot delete NAME</code>.</p>
     """
   }
 
