@@ -35,6 +35,12 @@ struct ExploreCommand: StoreCommand {
       valueName: "name[:port]"))
   var hosts: [String] = []
 
+  @Option(
+    help: ArgumentHelp(
+      "A model with versions that the page of migrations plans for: \(ModelPath.forms).", valueName: "path"),
+    completion: ModelPath.completion)
+  var model: String?
+
   @Flag(help: "Allow changes: run clones, roll back to snapshots.")
   var write = false
 
@@ -55,6 +61,7 @@ struct ExploreCommand: StoreCommand {
       var options = ExplorerOptions()
       options.allowsWrites = write
       options.allowedHosts = address.hosts(hosts)
+      if let model { options.modelVersions = try ManagedObjectModel.loadVersions(contentsOf: model).map(\.model) }
       options.token = token
       let launchCode = open ? LaunchCode(token: token) : nil
       let server = ExplorerServer(address.socket, Explorer(store, options: options), options, launchCode: launchCode)
