@@ -84,6 +84,9 @@ require_packages() {
   install_packages "${missing[@]}" || fail "Packages are missing: ${missing[*]}. $how_to_install"
 }
 
+# Installs the browser of the explorer's tests, which skip without it.
+require_browser() { require_packages chromium chromium-driver fonts-noto-core; }
+
 has_package() {
   command -v dpkg-query >/dev/null && [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
