@@ -88,8 +88,8 @@ import Testing
     let files = try TestStore(snapshotModel)
     _ = try files.store.insert("Book", count: 5000)
     let seen = ContractBox<[Int]>([])
-    let report = try await files.store.check(
-      CheckOptions(),
+    let report = try await CheckReport.of(
+      files.store, CheckOptions(),
       progress: { progress in if progress.phase == .objects { seen.change { $0.append(progress.completed) } } },
       cancellation: Cancellation())
     #expect(report.isClean && seen.value == [1024, 2048, 3072, 4096])
