@@ -19,7 +19,7 @@ extension Stylesheet {
       text-overflow: ellipsis; vertical-align: top; outline-offset: 1px; }
     .sort { display: inline-flex; gap: var(--s1); align-items: center; min-height: 1.5rem; color: var(--muted); }
     .numeric .sort { flex-direction: row-reverse; }
-    .sort span { width: .75rem; font-size: .625rem; }
+    .sort > span:last-child { width: .75rem; font-size: .625rem; }
     [aria-sort] .sort { color: var(--ink); }
     .comparison th, .comparison td { white-space: pre-wrap; overflow-wrap: anywhere; vertical-align: top; }
     .comparison th:first-child { min-width: 5.5rem; overflow-wrap: break-word; }
