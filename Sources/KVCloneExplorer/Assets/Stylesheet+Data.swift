@@ -51,6 +51,7 @@ extension Stylesheet {
     svg text.small { fill: var(--muted); font-size: 11px; }
     svg text.strong { font-weight: 600; }
     svg a text { fill: var(--accent); }
+    svg a .cell ~ text { fill: var(--ink); }
     svg a:hover text { text-decoration: underline; }
     .bar-cell { width: 8rem; }
     svg.bar { display: inline-block; width: 6rem; height: .5rem; vertical-align: baseline; background: none;

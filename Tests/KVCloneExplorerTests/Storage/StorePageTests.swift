@@ -33,6 +33,21 @@ import Testing
     #expect(Set(tiles.map(\.name)).isSuperset(of: ["Book", "Book.cover"]))
   }
 
+  @Test("tiles lead to the objects whose bytes they are", .needsDataFile(.statistics))
+  func links() async throws {
+    let files = try TestStore(snapshotModel)
+    _ = try files.store.insert("Book", count: 500)
+    try files.store.insert("Book", ["cover": .binary(Data(repeating: 7, count: 100_000))])
+    let page = await ExplorerClient(files.store).page("/store")
+    let drawing = try #require(page.range(of: "<svg viewBox").map { page[$0.lowerBound...] })
+    let svg = drawing[..<(try #require(drawing.range(of: "</svg>"))).lowerBound]
+    let tiles = svg.components(separatedBy: "<a href=\"").dropFirst()
+    for name in ["objects: Book,", "blobs: Book.cover,"] {
+      #expect(tiles.contains { $0.hasPrefix("/entities/Book\"><title>\(name)") }, "\(name)")
+    }
+    #expect(svg.components(separatedBy: "</a>").count == tiles.count + 1)
+  }
+
   @Test("names of the model are escaped in the drawing", .needsDataFile(.statistics))
   func names() async throws {
     let model = ManagedObjectModel("M") {

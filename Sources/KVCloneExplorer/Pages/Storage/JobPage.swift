@@ -40,7 +40,8 @@ struct JobPage: Page {
     switch job.outcome {
     case .running(let progress): return running(progress, context)
     case .checked(let report): return CheckResult.html(report, context) + again(context)
-    case .measured(let statistics): return StorageMap.html(statistics) + StorageTables.html(statistics, context)
+    case .measured(let statistics):
+      return StorageMap.html(statistics, context) + StorageTables.html(statistics, context)
     case .failed(let message): return Components.notice("The job failed: \(message)", "error") + again(context)
     case .cancelled: return Components.notice("The job was cancelled.") + again(context)
     }

@@ -1,17 +1,17 @@
 import KVClone
 import KVCloneOperations
 
-/// The treemap of all bytes, for pages.
+/// The treemap of all bytes, for pages. Tiles of entities and their properties are links to the objects.
 enum StorageMap {
   private static let (width, height) = (960.0, 400.0)
 
-  static func html(_ statistics: DeepStatistics) -> HTML {
+  static func html(_ statistics: DeepStatistics, _ context: PageContext) -> HTML {
     let map = StorageTreemap(
       statistics, in: Treemap.Rectangle(left: 0, top: 0, right: Self.width, bottom: Self.height), Text.bytes)
-    var svg: HTML = "<svg viewBox=\"0 0 \(Self.width) \(Self.height)\" role=\"img\" aria-label=\"\(label(map))\">"
+    var svg: HTML = "<svg viewBox=\"0 0 \(Self.width) \(Self.height)\" role=\"group\" aria-label=\"\(label(map))\">"
     for group in map.groups {
       svg += "<g>"
-      for tile in group.tiles { svg += drawing(tile, group.kind, map) }
+      for tile in group.tiles { svg += drawing(tile, group.kind, map, target(tile, group.kind, context)) }
       svg += "</g>"
     }
     svg += "</svg>"
@@ -25,10 +25,29 @@ enum StorageMap {
     "Space usage: " + map.groups.map { map.legend(of: $0) }.joined(separator: "; ")
   }
 
-  private static func drawing(_ tile: StorageTreemap.Tile, _ kind: SpaceUsage.Kind, _ map: StorageTreemap) -> HTML {
+  /// The page about the content of a tile; nil for content that no page shows.
+  private static func target(
+    _ tile: StorageTreemap.Tile, _ kind: SpaceUsage.Kind, _ context: PageContext
+  ) -> String? {
+    let entity: String?
+    switch kind {
+    case .objects: entity = context.model.entity(named: tile.name)?.name
+    case .lists, .blobs, .indexes:
+      let owners = context.model.entities.map(\.name).filter { tile.name.hasPrefix("\($0).") }
+      entity = owners.max { $0.utf8.count < $1.utf8.count }
+    case .history, .preimages, .snapshots: return context.link(["time"], [("at", nil)])
+    default: return nil
+    }
+    return entity.map { context.link(["entities", $0], [("at", nil)]) }
+  }
+
+  private static func drawing(
+    _ tile: StorageTreemap.Tile, _ kind: SpaceUsage.Kind, _ map: StorageTreemap, _ target: String?
+  ) -> HTML {
     let place = tile.place
+    let start: HTML = target.map { "<a href=\"\($0)\">" } ?? "<g>"
     var svg: HTML = """
-      <g><title>\(map.title(of: tile, kind).split(separator: "\n").joined(separator: ", "))</title>\
+      \(start)<title>\(map.title(of: tile, kind).split(separator: "\n").joined(separator: ", "))</title>\
       <rect class="cell \(series(kind))" x="\(place.left)" y="\(place.top)" width="\(place.width)" \
       height="\(place.height)"/>
       """
@@ -38,7 +57,7 @@ enum StorageMap {
         y="\(place.top + 14 + 15 * Double(line))">\(text)</text>
         """
     }
-    return svg + "</g>"
+    return svg + (target == nil ? "</g>" : "</a>")
   }
 
   /// The class of the colour of a kind.

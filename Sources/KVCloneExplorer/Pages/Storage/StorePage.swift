@@ -104,7 +104,7 @@ struct StorePage: Page {
     guard let deep else {
       return Components.empty("The space usage was not measured: that reads the whole file.", measure)
     }
-    let map = StorageMap.html(deep)
+    let map = StorageMap.html(deep, context)
     if deep.summary.commit == commit { return map }
     return Components.notice("Measured at commit \(deep.summary.commit); the store is at commit \(commit).") + map
       + Components.toolbar([measure])
