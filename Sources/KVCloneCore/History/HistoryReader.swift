@@ -87,11 +87,12 @@ package enum HistoryReader {
     session.engine.map { HistorySource(engine: $0, schema: session.schema, storeUUID: session.storeUUID) }
   }
 
-  /// Calls `body` with each part of a transaction, until it returns false.
+  /// Calls `body` with each part of a transaction from a number on, until it returns false.
   ///
   /// - Throws: `historyExpired` if the transaction is no longer in the history.
   package static func forEachPart(
-    of commit: UInt64, in session: borrowing Session, _ body: (ChangePart) throws(StoreError) -> Bool
+    of commit: UInt64, from first: UInt32 = 0, in session: borrowing Session,
+    _ body: (ChangePart) throws(StoreError) -> Bool
   ) throws(StoreError) {
     guard let start = try HistoryWriter.start(in: session), commit > start,
       let header = try entry(commit, 0, as: ChangeHeader.self, in: session)
@@ -99,7 +100,7 @@ package enum HistoryReader {
       throw StoreError(.historyExpired, "the history of commit \(commit) was purged; read the objects themselves")
     }
     var windows = ReadWindows(session.storage)
-    for number in 0..<header.partCount {
+    for number in min(first, header.partCount)..<header.partCount {
       windows.next()
       guard let part = try entry(commit, number + 1, as: ChangePart.self, in: session) else {
         throw Self.damagedHistory(commit)

@@ -51,10 +51,11 @@ struct DisplayName: Sendable, Hashable {
   var path: [String] { ["objects", entity, String(serial)] }
 
   /// A link to the object's page: the text, and the name of its id.
-  func link(_ context: PageContext) -> HTML {
-    let label: HTML =
-      if let text { "<span class=\"name\">\(text)</span> <span class=\"id\">\(id)</span>" } else { "\(id)" }
-    return "<a class=\"object\" href=\"\(context.link(path))\">\(label)</a>"
+  func link(_ context: PageContext) -> HTML { "<a class=\"object\" href=\"\(context.link(path))\">\(label)</a>" }
+
+  /// The content of a link to the object.
+  var label: HTML {
+    if let text { "<span class=\"name\">\(text)</span> <span class=\"id\">\(id)</span>" } else { "\(id)" }
   }
 
   /// Returns the attribute that names the objects of an entity: that of `displayName` in the `userInfo` of the entity

@@ -24,7 +24,9 @@ struct HistoryPage: Page {
     if !changes.found.isEmpty {
       let rows = changes.found.map { change -> [HTML] in
         [
-          "\(change.commit)", Components.time(change.date), Self.badge(change.kind),
+          Components.link(
+            "\(change.commit)", context.link(["time", "transactions", "\(change.commit)"], [("at", nil)])),
+          Components.time(change.date), Self.badge(change.kind),
           AttributeText.separated(change.properties.map(Components.code), by: ", "),
           change.operation.isEmpty ? Components.missing : "\(change.operation)",
           change.author.isEmpty ? Components.missing : "\(change.author)",

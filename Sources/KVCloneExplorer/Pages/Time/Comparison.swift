@@ -192,9 +192,11 @@ enum ListPosition {
     guard let text else { return nil }
     let parts = text.split(separator: "-", omittingEmptySubsequences: false)
     guard parts.count == 2, let root = UInt16(parts[0]), let serial = UInt64(parts[1]), serial <= ObjectID.maximumSerial
-    else {
-      throw ExplorerError(.badRequest, "after is not a position in this list; go to its first page")
-    }
+    else { throw malformed }
     return ObjectID(rootCode: root, serial: serial)
+  }
+
+  static var malformed: ExplorerError {
+    ExplorerError(.badRequest, "after is not a position in this list; go to its first page")
   }
 }

@@ -5,6 +5,7 @@ enum TimeRoutes {
   static let all: [Route] = [
     .get("/time") { .page(try TimelinePage.read($0)) },
     .post("/time") { .redirect(try await createSnapshot($0)) },
+    .get("/time/transactions/:commit") { .page(try await TransactionPage.read($0)) },
     .get("/compare") { .page(try ComparisonPage.read($0)) },
     .get("/compare/:entity/:serial") { .page(try ObjectComparisonPage.read($0)) },
     .get("/rollback/:snapshot", isLong: true) { .page(try await RollbackPage.read($0)) },
