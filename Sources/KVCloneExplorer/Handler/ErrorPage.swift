@@ -3,6 +3,8 @@ import KVCloneCore
 /// An error as a page.
 struct ErrorPage: Page {
   let report: ErrorReport
+  /// For an object that was not found: the states that have it.
+  var states: ObjectStates?
 
   var title: String {
     switch report.status {
@@ -20,7 +22,7 @@ struct ErrorPage: Page {
   let section = PageSection.entities
 
   func html(_ context: PageContext) -> HTML {
-    Components.notice(report.message, "error") + details
+    Components.notice(report.message, "error") + details + (states?.html(context) ?? .empty)
       + "<p>\(Components.link("Show all entities", context.options.basePath + "/"))</p>"
   }
 
@@ -39,6 +41,7 @@ struct ErrorPage: Page {
     json.nullable("object", report.object)
     json.nullable("property", report.property)
     json.member("message", report.message)
+    if let states { json.member("snapshots", states.snapshots) }
   }
 
   var table: PageTable {

@@ -76,7 +76,13 @@ extension Explorer {
 
   private func failure(_ error: any Error, _ context: PageContext) -> ExplorerResponse {
     let report = ErrorReport(error, context.deadline)
-    var response = Rendering.response(ErrorPage(report: report), context)
+    var page = ErrorPage(report: report)
+    if report.kind == StoreError.Kind.objectNotFound.rawValue, let entity = context.parameters["entity"],
+      let serial = context.parameters["serial"], let object = ObjectName("\(entity)/\(serial)")
+    {
+      page.states = ObjectStates(of: object, context)
+    }
+    var response = Rendering.response(page, context)
     response.status = report.status
     response.headers += report.headers
     return response

@@ -41,6 +41,8 @@ struct SearchPage: Page {
   /// The entity that the id names, and the serial.
   let entity: String?
   let serial: UInt64?
+  /// The states that have the object, if it was not found in this one.
+  let states: ObjectStates?
   /// Entities with similar names.
   let similar: [String]
 
@@ -52,6 +54,11 @@ struct SearchPage: Page {
     let name = parts.count < 2 ? "" : String(text.hasPrefix("x-kvclone:") ? parts[parts.count - 2] : parts[0])
     entity = context.model.entity(named: name)?.name
     serial = parts.last.flatMap { UInt64($0.drop { $0 == "p" }) }
+    if error.kind == .objectNotFound, let entity, let serial {
+      states = ObjectStates(of: ObjectName(entity: entity, serial: serial), context)
+    } else {
+      states = nil
+    }
     let wanted = (name.isEmpty ? text : name).lowercased()
     similar = context.model.entities.map(\.name).filter { candidate in
       !wanted.isEmpty && candidate != name
@@ -74,11 +81,12 @@ struct SearchPage: Page {
       }
       hints.append(Components.link("All objects of \(entity)", context.link(["entities", entity])))
     }
-    if context.snapshotName == nil {
+    if context.snapshotName == nil, states == nil {
       hints.append(Components.link("Snapshots, which may have a deleted object", context.link(["time"])))
     }
     for name in similar.prefix(10) { hints.append(Components.link(name, context.link(["entities", name]))) }
-    return Components.notice(reason, "warning") + ObjectSearch.form(context, value: text)
+    return Components.notice(reason, "warning") + (states?.html(context) ?? .empty)
+      + ObjectSearch.form(context, value: text)
       + Components.toolbar(hints, label: "Hints")
   }
 
@@ -86,6 +94,7 @@ struct SearchPage: Page {
     json.member("message", reason)
     json.nullable("entity", entity)
     json.member("similar", similar)
+    if let states { json.member("snapshots", states.snapshots) }
   }
 
   var table: PageTable { PageTable(columns: ["message"], rows: [[reason]]) }
