@@ -124,14 +124,18 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
 
   /// Returns the number of bytes that deleting a snapshot would free: the preimages that only it needs, and the blobs
   /// that they retain.
-  borrowing func retainedByteCount(of snapshot: SnapshotValue, among all: [SnapshotValue]) throws(StoreError) -> UInt64
-  {
+  ///
+  /// - Throws: `cancelled` after `isCancelled` returned true.
+  borrowing func retainedByteCount(
+    of snapshot: SnapshotValue, among all: [SnapshotValue], isCancelled: () -> Bool
+  ) throws(StoreError) -> UInt64 {
     let older = all.last { $0.epoch < snapshot.epoch }.map { SnapshotHorizon($0, session.schema.orderedLists) }
     let end = all.first { $0.epoch > snapshot.epoch }?.epoch ?? .max
     var sum: UInt64 = 0
     var windows = ReadWindows(session.storage)
     var next: SavedKeysKey? = SavedKeysKey(epoch: snapshot.epoch, commit: 0, part: 0)
     while let start = next, let list = try PreimageKeyList(session, from: start, before: end) {
+      if isCancelled() { throw StoreError(.cancelled, "counting the retained bytes was cancelled; repeat it") }
       next = list.place.following
       guard let older else {
         sum = sum.addingReportingOverflow(list.byteCount).partialValue

@@ -62,11 +62,15 @@ public final class Snapshot: Sendable {
   /// constant.
   ///
   /// - Throws: `snapshotNotFound`, `corrupted`.
-  public func retainedBytes() throws(StoreError) -> UInt64 {
+  public func retainedBytes() throws(StoreError) -> UInt64 { try retainedBytes(isCancelled: { false }) }
+
+  /// - Throws: also `cancelled`.
+  package func retainedBytes(isCancelled: () -> Bool) throws(StoreError) -> UInt64 {
     let session = try store.readSession()
     let value = try Snapshots.existing(session.storage, session.schema.tables, info.name, epoch: info.epoch)
     let all = try Snapshots.all(session.storage, session.schema.tables)
-    return try PreimageSweeper(session).retainedByteCount(of: value, among: all.map(\.value))
+    return try PreimageSweeper(session).retainedByteCount(
+      of: value, among: all.map(\.value), isCancelled: isCancelled)
   }
 
   /// Adds a hold, which prevents the deletion of the snapshot until it is released. Repeating a hold with the same tag

@@ -23,6 +23,8 @@ struct Timeline: Sendable {
     var limit: Int
     /// Whether time is left for counting retained bytes.
     var hasTime: @Sendable () -> Bool
+    /// Whether time is left for counting those of ``counted``.
+    var hasTimeForCounted: @Sendable () -> Bool = { true }
   }
 
   private(set) var commit: UInt64
@@ -60,12 +62,13 @@ struct Timeline: Sendable {
   }
 
   private static func retainedBytes(_ info: SnapshotInfo, _ store: ObjectStore, _ request: Request) throws -> UInt64? {
-    guard request.counted == info.name || request.hasTime() else { return nil }
+    let hasTime = request.counted == info.name ? request.hasTimeForCounted : request.hasTime
+    guard hasTime() else { return nil }
     do throws(StoreError) {
-      return try store.snapshot(named: info.name).retainedBytes()
+      return try store.snapshot(named: info.name).retainedBytes(isCancelled: { !hasTime() })
     } catch {
       // It may have been deleted since the list was read.
-      guard error.kind == .snapshotNotFound else { throw error }
+      guard error.kind == .snapshotNotFound || error.kind == .cancelled else { throw error }
       return nil
     }
   }

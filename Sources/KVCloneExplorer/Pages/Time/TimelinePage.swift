@@ -9,10 +9,13 @@ struct TimelinePage: Page {
 
   static func read(_ context: PageContext) throws -> TimelinePage {
     let query = context.query
-    let end = context.deadline.end - context.options.requestTimeLimit * 3 / 4
+    let limit = context.options.requestTimeLimit
+    let (early, late) = (context.deadline.end - limit * 3 / 4, context.deadline.end - limit / 4)
     let request = Timeline.Request(
       beforeSnapshot: try number(query["before"], "before"), beforeCommit: try number(query["commits"], "commits"),
-      counted: query["retained"], limit: try context.rowLimit(50), hasTime: { ContinuousClock.now < end })
+      counted: query["retained"], limit: try context.rowLimit(50),
+      hasTime: { ContinuousClock.now < early && !Task.isCancelled },
+      hasTimeForCounted: { ContinuousClock.now < late && !Task.isCancelled })
     return TimelinePage(timeline: try Timeline(context.store, request), request: request)
   }
 
@@ -99,6 +102,9 @@ struct TimelinePage: Page {
 
   private func retained(_ entry: Timeline.Entry, _ context: PageContext) -> HTML {
     if let count = entry.retainedBytes { return Components.bytes(count) }
+    if request.counted == entry.info.name {
+      return "an unknown number of bytes: counting takes longer than a page may. Run <code>kvclone snapshot list</code>"
+    }
     return Components.link("count", context.link(replacing: [("retained", entry.info.name)]))
   }
 
@@ -129,7 +135,7 @@ struct TimelinePage: Page {
       ],
       rows: transactions.map { transaction in
         [
-          Components.number(Int(clamping: transaction.commit)), Components.time(transaction.date.timeText),
+          link(transaction, context), Components.time(transaction.date.timeText),
           "\(Excerpt.beginning(of: transaction.operation, 200))", "\(Excerpt.beginning(of: transaction.author, 200))",
           Components.number(transaction.insertedCount), Components.number(transaction.updatedCount),
           Components.number(transaction.deletedCount),
@@ -140,6 +146,11 @@ struct TimelinePage: Page {
         "Transactions, newest first",
         first: request.beforeCommit == nil ? nil : context.link(replacing: [("commits", nil)]),
         next: timeline.nextCommit.map { context.link(replacing: [("commits", "\($0)")]) })
+  }
+
+  private func link(_ transaction: HistoryTransaction, _ context: PageContext) -> HTML {
+    let target = context.link(["time", "transactions", "\(transaction.commit)"], [("at", nil)])
+    return "<a href=\"\(target)\">\(Components.number(Int(clamping: transaction.commit)))</a>"
   }
 
   // MARK: Documents
