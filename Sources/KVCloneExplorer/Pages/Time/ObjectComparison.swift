@@ -29,7 +29,7 @@ struct ObjectComparison: Sendable {
   private(set) var object: ObjectName
   private(set) var kind: SnapshotDifference.Kind?
   private(set) var properties: [Property] = []
-  /// The JSON object of the difference, of objects that differ.
+  /// The JSON object of the difference, of objects that differ; nil in other formats: it has all members.
   private(set) var json: String?
 
   /// The number of members that are listed.
@@ -37,19 +37,20 @@ struct ObjectComparison: Sendable {
   /// The number of characters of a string that are shown.
   private static let maximumText = 20_000
 
+  /// - Parameter writesJSON: whether the comparison has its JSON.
   /// - Throws: `objectNotFound` if the object is in neither state; `unknownEntity`, `invalidObjectName`.
-  init(_ store: ObjectStore, _ object: ObjectName, from: StoreState, to: StoreState) throws {
+  init(_ store: ObjectStore, _ object: ObjectName, from: StoreState, to: StoreState, writesJSON: Bool) throws {
     self.object = object
     self = try from.read(store) { old in
       try to.read(store) { new in
-        try ObjectComparison(store, object, from, to, old, new)
+        try ObjectComparison(store, object, from, to, old, new, writesJSON: writesJSON)
       }
     }
   }
 
   private init(
     _ store: ObjectStore, _ object: ObjectName, _ from: StoreState, _ to: StoreState,
-    _ old: borrowing ReadTransaction, _ new: borrowing ReadTransaction
+    _ old: borrowing ReadTransaction, _ new: borrowing ReadTransaction, writesJSON: Bool
   ) throws {
     self.object = object
     let id = try Self.id(object, old, new)
@@ -57,7 +58,7 @@ struct ObjectComparison: Sendable {
     kind = difference.kind
     // The name that was given may be that of a super-entity.
     self.object = ObjectName(entity: difference.entityName, serial: id.serial)
-    json = try JSONWriter.object { try $0.difference(difference, old, new) }
+    if writesJSON { json = try JSONWriter.object { try $0.difference(difference, old, new) } }
     switch difference.kind {
     case .inserted:
       properties = try Self.all(id, new).map { Property(name: $0.name, old: .absent, new: $0.side) }

@@ -16,7 +16,9 @@ struct ObjectComparisonPage: Page {
     let (from, to) = (
       try StoreState(store, named: context.query["from"]), try StoreState(store, named: context.query["to"])
     )
-    return ObjectComparisonPage(from: from, to: to, comparison: try ObjectComparison(store, object, from: from, to: to))
+    return ObjectComparisonPage(
+      from: from, to: to,
+      comparison: try ObjectComparison(store, object, from: from, to: to, writesJSON: context.format == .json))
   }
 
   var title: String { comparison.object.text }
