@@ -11,7 +11,9 @@ struct CloneResultPage: Page {
   let roots: [DisplayName]
   let deleted: [String]
   let affected: [String]
-  /// The number of objects of the clone that still exist; nil if they are not known.
+  /// Whether the objects of the clone are known, to delete them.
+  let isKnown: Bool
+  /// The number of objects of the clone that still exist; nil if they are not known, or too many to count for a page.
   let remaining: Int?
   /// The automatic snapshots before the clone and before its undo, if they still exist.
   let snapshots: [SnapshotInfo]
@@ -28,6 +30,9 @@ struct CloneResultPage: Page {
     }
     let made = CloneRecords.of(store).clones(key)
     let model = context.model
+    var remaining: Int?
+    if let made { remaining = try await count(made, context) }
+    let known = remaining
     let page = try await BoundedReader(store: store, deadline: context.deadline).read(at: nil) { transaction in
       var roots: [DisplayName] = []
       for id in result.roots.prefix(rootLimit) where try transaction.exists(id) {
@@ -37,10 +42,20 @@ struct CloneResultPage: Page {
         source: "\(path[1])/\(path[2])", path: path, key: key, result: result, roots: roots,
         deleted: try result.deletedRoots.map { try transaction.nameOfAny($0) },
         affected: try result.affectedObjectIDs.map { try transaction.nameOfAny($0) },
-        remaining: try made.map { try $0.count(in: transaction) },
+        isKnown: made != nil, remaining: known,
         snapshots: try store.snapshots().filter { $0.userInfo[CloneRun.keyName] == key })
     }
     return page
+  }
+
+  /// Counts the objects of a clone that exist; nil if that takes more than half of the time of the request.
+  private static func count(_ clones: CreatedClones, _ context: PageContext) async throws -> Int? {
+    let half = BoundedReader(store: context.store, deadline: Deadline(after: context.options.requestTimeLimit / 2))
+    do {
+      return try await half.read(at: nil) { transaction in try clones.count(in: transaction) }
+    } catch let error as ExplorerError where error.kind == .timeLimit {
+      return nil
+    }
   }
 
   var title: String { "Clone of \(source)" }
@@ -79,13 +94,14 @@ struct CloneResultPage: Page {
   private func undo(_ context: PageContext) -> HTML {
     guard context.options.allowsWrites else { return .empty }
     var html = HTML.empty
-    if let remaining, remaining > 0 {
-      let lost: HTML =
-        "Deletes exactly the \(Components.number(remaining)) objects of the clone that exist. Links to them are removed; other objects, and later changes, remain."
+    if isKnown, remaining != 0 {
+      let objects = remaining.map { Text.count($0, "object") } ?? "the objects"
+      let number: HTML = remaining.map { "\(Components.number($0)) " } ?? .empty
       html += """
         <form class="stack" method="post" action="\(context.link(path + ["undo"]))">\(Components.hidden([("key", key)]))\
-        <p>\(lost)\(remaining > 1 ? " An automatic snapshot is made before." as HTML : nil)</p>\
-        \(Components.button("Delete \(Text.count(remaining, "object"))", "danger"))</form>
+        <p>Deletes exactly the \(number)objects of the clone that exist. Links to them are removed; other objects, and \
+        later changes, remain.\(remaining == 1 ? nil : " An automatic snapshot is made before." as HTML)</p>\
+        \(Components.button("Delete \(objects)", "danger"))</form>
         """
     }
     for snapshot in snapshots {
