@@ -82,6 +82,18 @@ struct GridTests {
     }
   }
 
+  @Test("the export of all results is offered only in orders that it has")
+  func exportLink() async throws {
+    try fixture.fill(GridExport.rowCount + 1)
+    let client = fixture.client()
+    for (query, isOffered) in [("limit=2", true), ("limit=2&sort=year", true), ("limit=2&sort=added", false)] {
+      let page = await client.page("/entities/Item?\(query)")
+      #expect(page.contains("All results as CSV") == isOffered, "\(query)")
+      let status = await client.send("GET", "/entities/Item.csv?\(query)&all=1").status
+      #expect(status == (isOffered ? 200 : 400), "\(query)")
+    }
+  }
+
   @Test(
     "hostile parameters are refused or ignored",
     arguments: [

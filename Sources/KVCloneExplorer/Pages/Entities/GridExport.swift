@@ -3,7 +3,8 @@ import KVCloneCore
 
 /// All results of a grid as CSV: pages in short transactions, one after the other, as fast as the client reads.
 enum GridExport {
-  private static let rowCount = 500
+  /// The number of rows of a transaction; fewer results are sorted in any order.
+  static let rowCount = 500
 
   /// - Throws: ``ExplorerError`` for other formats, and for orders that no index has.
   static func response(_ context: PageContext) async throws -> ExplorerResponse {

@@ -136,9 +136,15 @@ struct GridPage: Page {
         [row.name.link(context)]
           + zip(query.columns, row.cells).map { column, cell in cell.html(column, of: row.name, context) }
       })
+    return table + Components.pager(count?.html ?? "", first: first, previous: previous, next: next) + exports(context)
+  }
+
+  /// The link to all results; none for an order that no index has, in which an export is refused.
+  private func exports(_ context: PageContext) -> HTML {
+    let isShort = if case .exact(let count) = count { count <= GridExport.rowCount } else { false }
+    if sortsMatches, !isShort, IndexAdvice.text(query, in: model) != nil { return .empty }
     let all = context.link(replacing: [("all", "1"), ("after", nil), ("before", nil)], as: .csv)
-    return table + Components.pager(count?.html ?? "", first: first, previous: previous, next: next)
-      + Components.toolbar([Components.link("All results as CSV", all)], label: "Exports")
+    return Components.toolbar([Components.link("All results as CSV", all)], label: "Exports")
   }
 
   private func column(for column: GridColumn, _ context: PageContext) -> Components.Column {
