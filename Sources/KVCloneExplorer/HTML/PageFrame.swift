@@ -30,6 +30,8 @@ struct PageFrame: Sendable {
   var trail: [Link] = []
   /// The snapshot that the page shows, and the same page of the present; nil in the present.
   var moment: Link?
+  /// Whether the page shows the moment; false for a page about the store in all of its states.
+  var showsMoment = true
   /// The page in other formats; empty for pages without them.
   var formats: [Link] = []
   /// The URL of the page in its present state.
@@ -82,7 +84,8 @@ struct PageFrame: Sendable {
     let snapshot: HTML? = moment.map { "<input type=\"hidden\" name=\"at\" value=\"\($0.title)\">" }
     let strip: HTML? = moment.map {
       """
-      <div class="moment"><p>This is the snapshot <b>\($0.title)</b>.\
+      <div class="moment"><p>\(showsMoment ? "This is" : "This page is about the whole store. Its links keep")\
+       the snapshot <b>\($0.title)</b>.\
        <a href="\($0.target)">Show the present</a></p></div>
       """
     }

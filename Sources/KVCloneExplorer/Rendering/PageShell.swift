@@ -29,6 +29,7 @@ enum PageShell {
         link: PageFrame.Link(title: $0.rawValue, target: context.link(path)),
         key: String($0.rawValue.prefix(1)).lowercased(), isCurrent: $0 == section)
     }
+    frame.showsMoment = section != .time && section != .store
     frame.moment = context.snapshotName.map {
       PageFrame.Link(title: $0, target: context.link(replacing: [("at", nil)]))
     }
