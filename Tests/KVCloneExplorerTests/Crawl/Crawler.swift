@@ -39,7 +39,7 @@ struct Crawler {
 
   private static func shape(of target: String) -> String {
     let parts = target.split(separator: "?", maxSplits: 1)
-    let path = parts[0].replacing(/[0-9]+/, with: "#")
+    let path = String(parts[0]).replacing(/[0-9]+/, with: "#")
     let names = QueryItems(parts.count > 1 ? parts[1] : "")?.items.map(\.name) ?? []
     return path + "?" + Set(names).sorted().joined(separator: "&")
   }

@@ -29,7 +29,7 @@ struct TransactionPageTests {
   func pages(_ limit: Int) async throws {
     let files = try TestStore(snapshotModel, options: .tracking())
     let old = try files.store.insert("Book", count: 12)
-    try files.store.write { tx in
+    try await files.store.write { tx in
       for id in old.prefix(4) { try tx.delete(id) }
       for number in 0..<9 {
         try tx.insert("Tag", ["name": .string("tag \(number)")])
@@ -63,7 +63,7 @@ struct TransactionPageTests {
     let files = try TestStore(snapshotModel, options: .tracking())
     let id = try files.store.insert("Book", ["title": .string("short-lived")])
     let commit = try #require(try files.store.history().last?.commit)
-    try files.store.write { tx in try tx.delete(id) }
+    try await files.store.write { tx in try tx.delete(id) }
     let page = await ExplorerClient(files.store).page("/time/transactions/\(commit)")
     #expect(page.contains("deleted since") && !page.contains("/objects/Book/\(id.serial)"))
   }
