@@ -38,7 +38,8 @@ struct RequestGenerator {
   /// Paths of pages: `E` stands for an entity, `N` for a serial, `A` for a property, `S` for a snapshot.
   private static let pages = [
     "/", "/entities/E", "/find", "/objects/E/N", "/objects/E/N/blob/A", "/objects/E/N/text/A", "/objects/E/N/history",
-    "/objects/E/N/raw", "/clone/E/N", "/time", "/compare", "/compare/E/N", "/rollback/S", "/model", "/model/E",
+    "/objects/E/N/raw", "/clone/E/N", "/time", "/time/transactions/N", "/compare", "/compare/E/N", "/rollback/S",
+    "/model", "/model/E",
     "/model/versions", "/model/migration", "/store", "/store/check", "/graph/E/N", "/entities/E/explain",
   ]
 
