@@ -63,7 +63,7 @@
       let browser = site.browser
       try browser.resize(width: 1280, height: 300)
       try site.open("/")
-      try browser.wait(until: "performance.getEntriesByType('resource').some((entry) => entry.name.endsWith('.js'))")
+      try browser.wait(until: "performance.getEntriesByType('resource').some((entry) => entry.name.includes('.js'))")
       try browser.evaluateVoid("scrollTo(0, 40); window.isOldPage = true")
       let before = try browser.text("document.querySelector('main').textContent")
       // The connection may begin after the first commits.

@@ -111,7 +111,9 @@
         if (isCut && style.textOverflow !== "ellipsis" && !element.matches("input, .canvas")) add("cut off", element);
       }
       for (const svg of visible("svg")) {
-        const texts = [...svg.querySelectorAll("text")].map((text) => [text, text.getBoundingClientRect()]);
+        // The rectangle around a turned text is much larger than the text.
+        const texts = [...svg.querySelectorAll("text")].filter((text) => Math.abs(text.getScreenCTM().b) < 0.01)
+          .map((text) => [text, text.getBoundingClientRect()]);
         texts.forEach(([text, a], index) => {
           for (const [other, b] of texts.slice(index + 1)) {
             const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
