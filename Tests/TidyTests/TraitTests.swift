@@ -7,7 +7,8 @@ struct TraitTests {
   private static let always: Set = ["swift-argument-parser", "swift-log"]
   /// Modules of the others.
   private static let optional: Set = [
-    "Tracing", "InMemoryTracing", "Configuration", "ServiceLifecycle", "CoreMetrics", "MetricsTestKit", "FlyingFox", "FlyingSocks",
+    "Tracing", "InMemoryTracing", "Configuration", "ServiceLifecycle", "CoreMetrics", "MetricsTestKit", "FlyingFox",
+    "FlyingSocks",
   ]
 
   @Test func dependenciesOfTraitsAreConditional() throws {
