@@ -113,7 +113,7 @@ extension Stylesheet {
   /// Narrow pages, print, and the preferences of the reader.
   static let media = """
     @media (scripting: none) { .script { display: none !important; } .canvas { height: auto; overflow: auto; } }
-    :is(td, th, li, dd) > a, a.object { display: inline-block; min-height: 1.5rem; line-height: 1.5rem; }
+    :is(td, th, li, dd) > a, .tree a, a.object { display: inline-block; min-height: 1.5rem; line-height: 1.5rem; }
     .object .name { overflow-wrap: anywhere; }
     .object .id { color: var(--muted); font-size: .8125rem; white-space: nowrap; }
     .members { padding-left: var(--s5); }
