@@ -71,13 +71,17 @@ struct TransactionPageTests {
   @Test(
     "other numbers and positions are refused",
     arguments: [
-      ("0", 404), ("x", 404), ("-1", 404), ("18446744073709551615", 400), ("1?after=x", 400), ("1?after=0-1", 400),
-      ("1?after=0-0-99999999999999999999", 400), ("1?limit=0", 400), ("1?after=4294967295-1-1", 200),
+      ("0", 404), ("x", 404), ("-1", 404), ("18446744073709551615", 400), ("LAST?after=x", 400),
+      ("LAST?after=0-1", 400), ("LAST?after=0-0-99999999999999999999", 400), ("LAST?limit=0", 400),
+      ("LAST?after=4294967295-1-1", 200), ("LAST?after=4294967295-65535-72057594037927935", 400), ("LAST", 200),
     ])
   func refused(_ target: String, _ status: Int) async throws {
     let files = try TestStore(snapshotModel, options: .tracking())
     try files.store.insert("Book", ["title": .string("x")])
-    let response = await ExplorerClient(files.store).send("GET", "/time/transactions/\(target)")
+    // Creating the store is a commit, too.
+    let last = try #require(try files.store.history().last?.commit)
+    let path = target.replacingOccurrences(of: "LAST", with: "\(last)")
+    let response = await ExplorerClient(files.store).send("GET", "/time/transactions/\(path)")
     #expect(response.status == status, "\(response.text.prefix(2000))")
   }
 
