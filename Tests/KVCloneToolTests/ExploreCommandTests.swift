@@ -43,6 +43,14 @@ import Testing
     }
 
     @Test(
+      "a further name that is a URL or has a path is wrong usage",
+      arguments: ["http://notes.example", "notes.example/", "notes.example:port", "notes.example:70000", "", "a b"])
+    func furtherName(_ name: String) throws {
+      let result = try Scratch.filled(1).tool("explore", "--port", "0", "--host", name)
+      #expect(result.code == 64 && result.errors.contains("notes.example:8080"), "\(result.errors)")
+    }
+
+    @Test(
       "a path leads to no file",
       arguments: [
         "/assets/../../../../etc/passwd", "/assets/..%2f..%2f..%2fetc%2fpasswd", "/%2e%2e/%2e%2e/etc/passwd",

@@ -1,12 +1,12 @@
 /// The host and port of a `Host` header, an `Origin` header or an option, in a form that can be compared.
-struct HostName: Hashable, Sendable {
+package struct HostName: Hashable, Sendable {
   /// In lower case, without a dot at the end; an IPv6 address in brackets.
   let name: String
   /// Nil for the port of the scheme.
   let port: UInt16?
 
   /// Returns nil if the text is not `name`, `name:port`, `[address]` or `[address]:port`.
-  init?(_ text: some StringProtocol) {
+  package init?(_ text: some StringProtocol) {
     var name = text.lowercased()[...]
     var port: Substring?
     if name.hasPrefix("[") {

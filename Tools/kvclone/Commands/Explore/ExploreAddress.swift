@@ -1,6 +1,7 @@
 #if Explorer
   import FlyingSocks
   import Foundation
+  import KVCloneExplorer
 
   /// The address and the port that the explorer listens on.
   struct ExploreAddress {
@@ -22,6 +23,15 @@
     static func check(_ text: String) throws {
       if parsed(text, 0) == nil {
         throw Failure(usage: "--address \(text) is no IP address; give one of this machine, such as 127.0.0.1")
+      }
+    }
+
+    /// - Throws: a usage error for a text that no `Host` header can have, such as a URL.
+    static func checkName(_ text: String) throws {
+      if HostName(text) == nil {
+        throw Failure(
+          usage: "--host \(text) is not a name with an optional port; give it without scheme and path, such as "
+            + "notes.example or notes.example:8080")
       }
     }
 

@@ -52,6 +52,7 @@ struct ExploreCommand: StoreCommand {
   #if Explorer
     func prepare() throws {
       try ExploreAddress.check(address)
+      for host in hosts { try ExploreAddress.checkName(host) }
       try StandardOutput.requireOpen()
     }
 
