@@ -10,6 +10,8 @@ package final class LMDBEngine: StorageEngine, EngineSpace, EngineFiles {
     self.environment = environment
   }
 
+  package var productName: String { "LMDB" }
+
   package var spanTarget: SpanTarget { SpanTarget(directory: directory) }
 
   package func openTables(_ tables: [TableCode], create: Bool) throws(StoreError) -> [StorageTable] {

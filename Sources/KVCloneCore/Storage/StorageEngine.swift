@@ -8,6 +8,8 @@ package import KVCloneTracing
 /// state at their begin; keys are in byte order; a commit is durable completely or not at all. What only some engines
 /// have, such as local files, is queried, and features that need it fail with `unsupportedByEngine` without it.
 package protocol StorageEngine: AnyObject, Sendable, TracedStore {
+  /// The name of the engine's product, such as LMDB; empty if it has no name.
+  var productName: String { get }
   /// Opens tables by name. Missing ones are created, in a write transaction of their own.
   func openTables(_ tables: [TableCode], create: Bool) throws(StoreError) -> [StorageTable]
   /// Begins a read transaction on the last committed state.
@@ -46,6 +48,8 @@ package protocol StorageEngine: AnyObject, Sendable, TracedStore {
 package protocol CommitWatch: AnyObject, Sendable {}
 
 extension StorageEngine {
+  package var productName: String { "" }
+
   /// Begins a write transaction that can be committed.
   package func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend {
     try beginWrite(label: label, timeout: timeout, isDryRun: false)

@@ -22,7 +22,8 @@ enum PageShell {
       assets: PageFrame.Assets(
         stylesheet: context.link(to: .stylesheet), script: context.link(to: .script), icon: context.link(to: .icon)),
       store: PageFrame.Link(title: name(of: store), target: context.link([])),
-      facts: [context.model.name, engine(of: store), context.snapshotName == nil ? "present" : "snapshot"])
+      facts: [context.model.name, store.engine.productName, context.snapshotName == nil ? "present" : "snapshot"]
+        .filter { !$0.isEmpty })
     frame.sections = PageSection.allCases.map {
       let path = $0.path.split(separator: "/").map(String.init)
       return PageFrame.Section(
@@ -49,6 +50,4 @@ enum PageShell {
     let path = store.path.prefix { $0 != "?" }
     return path.split(separator: "/").last.map(String.init) ?? store.path
   }
-
-  private static func engine(of store: ObjectStore) -> String { store.path.contains("://") ? "PostgreSQL" : "LMDB" }
 }
