@@ -11,6 +11,13 @@ extension Components {
     "<a class=\"button \(kind)\" href=\"\(target)\">\(title)</a>"
   }
 
+  /// A form that is only its button: an action.
+  static func action(
+    _ title: String, _ target: String, _ items: [(name: String, value: String)] = [], _ kind: String = ""
+  ) -> HTML {
+    "<form action=\"\(target)\" method=\"post\">\(hidden(items))\(button(title, kind))</form>"
+  }
+
   /// Items of a query that a form keeps.
   static func hidden(_ items: [(name: String, value: String)]) -> HTML {
     HTML(items.map { "<input type=\"hidden\" name=\"\($0.name)\" value=\"\($0.value)\">" })

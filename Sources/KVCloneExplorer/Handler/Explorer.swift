@@ -114,7 +114,10 @@ public final class Explorer: Sendable {
       try OriginGuard.checkRead(request)
     } else {
       try OriginGuard.checkChange(request, host)
-      guard options.allowsWrites, !store.options.isReadOnly else {
+      let isAction = routes.contains { route in
+        route.method == "POST" && !route.changesStore && route.parameters(in: target.segments) != nil
+      }
+      guard isAction || (options.allowsWrites && !store.options.isReadOnly) else {
         throw ExplorerError(
           .readOnly, "the explorer does not change this store; start it with writes allowed, on a writable store")
       }

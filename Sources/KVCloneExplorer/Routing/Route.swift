@@ -14,6 +14,8 @@ struct Route: Sendable {
   var segments: [String]
   /// Whether the time limit is that of changes, such as for a check of the whole store.
   var isLong = false
+  /// Whether a POST changes the store, which needs ``ExplorerOptions/allowsWrites``.
+  var changesStore = true
   var answer: Handler
 
   /// - Parameters:
@@ -29,6 +31,13 @@ struct Route: Sendable {
   static func post(_ pattern: String, _ answer: @escaping Handler) -> Route {
     var route = Route("POST", pattern, answer)
     route.isLong = true
+    return route
+  }
+
+  /// An action that only reads the store, such as the start of a check. Its origin is checked like that of a change.
+  static func action(_ pattern: String, _ answer: @escaping Handler) -> Route {
+    var route = Route("POST", pattern, answer)
+    route.changesStore = false
     return route
   }
 

@@ -47,7 +47,7 @@ struct CrawlTests {
       options.allowsWrites = allowsWrites
       options.requestTimeLimit = .seconds(60)
     }
-    let job = try #require(await client.send("GET", "/store/check?run=1").header("Location"))
+    let job = try #require(await client.post("/store/check").header("Location"))
     _ = try await client.wait(for: "The check found no issue.", at: job)
     var crawler = Crawler(client)
     try await crawler.crawl([

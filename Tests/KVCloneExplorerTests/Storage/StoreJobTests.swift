@@ -14,7 +14,7 @@ import Testing
     _ = try files.store.insert("Book", count: 3000)
     let client = ExplorerClient(files.store)
     #expect(await client.page("/store/check").contains("Start a check"))
-    let start = await client.send("GET", "/store/check?run=1&data=1")
+    let start = await client.post("/store/check", "data=1")
     #expect(start.status == 303)
     let target = try #require(start.header("Location"))
     _ = try await client.wait(for: "The check found no issue.", at: target)
@@ -30,7 +30,7 @@ import Testing
     let item = fixture.items[3]
     try fixture.tamper(fixture.table(of: item), fixture.key(item)) { $0[$0.count - 1] ^= 0xFF }
     let client = ExplorerClient(fixture.store)
-    let target = try #require(await client.send("GET", "/store/check?run=1").header("Location"))
+    let target = try #require(await client.post("/store/check").header("Location"))
     let page = try await client.wait(for: "The check found issues", at: target)
     #expect(page.contains("kvclone salvage") || page.contains("kvclone repair"))
     let json = try await client.json(target)
@@ -46,7 +46,7 @@ import Testing
     let files = try TestStore(snapshotModel)
     _ = try files.store.insert("Book", count: 100)
     let client = ExplorerClient(files.store)
-    let target = try #require(await client.send("GET", "/store/sizes?run=1").header("Location"))
+    let target = try #require(await client.post("/store/sizes").header("Location"))
     let page = try await client.wait(for: "<svg viewBox", at: target)
     #expect(page.contains("/entities/Book"))
     #expect(try await client.json(target)["entities"] != nil)
@@ -105,12 +105,30 @@ import Testing
     #expect(await client.send("GET", "/store/sizes/\(number)").status == 404)
   }
 
-  @Test("a HEAD request starts nothing")
-  func head() async throws {
+  @Test("links and requests of other sites start nothing", arguments: ["check", "sizes"])
+  func starts(_ kind: String) async throws {
     let files = try TestStore(snapshotModel)
     let client = ExplorerClient(files.store)
-    #expect(await client.send("HEAD", "/store/check?run=1").status == 303)
+    for method in ["HEAD", "GET"] {
+      #expect(await client.send(method, "/store/\(kind)?run=1").status == (kind == "check" ? 200 : 303))
+    }
+    #expect(await client.send("POST", "/store/\(kind)").status == 403)
+    #expect(await client.send("POST", "/store/\(kind)", [("Origin", "http://evil.example")]).status == 403)
     #expect(client.explorer.jobs.all.isEmpty)
+  }
+
+  @Test("a job is cancelled by a form, not by a link")
+  func cancel() async throws {
+    let files = try TestStore(snapshotModel)
+    let client = ExplorerClient(files.store)
+    let target = try #require(await client.post("/store/check").header("Location"))
+    #expect(await client.page("/store/check").contains("<form action=\"/store/check\" method=\"post\">"))
+    #expect(await client.send("GET", target + "/cancel").status == 405)
+    #expect(await client.send("POST", target + "/cancel").status == 403)
+    let cancelled = await client.post(target + "/cancel")
+    #expect(cancelled.status == 303 && cancelled.header("Location") == target)
+    #expect(await client.post("/store/check/99/cancel").status == 404)
+    #expect(await client.post("/store/sizes/1/cancel").status == 404)
   }
 
   @Test("only the latest results are kept")
@@ -119,7 +137,7 @@ import Testing
     let client = ExplorerClient(files.store)
     var last = ""
     for _ in 0..<12 {
-      last = try #require(await client.send("GET", "/store/check?run=1").header("Location"))
+      last = try #require(await client.post("/store/check").header("Location"))
       _ = try await client.wait(for: "The check found no issue.", at: last)
     }
     #expect(last == "/store/check/12" && client.explorer.jobs.all.count == 8)

@@ -17,8 +17,7 @@ struct CheckPage: Page {
     """
     <p>A check reads the whole store, and reports corruption: of records, links, lists, index entries, counts and the \
     history. Nothing is changed.</p>\
-    <form action="\(context.link(["store", "check"], [("at", nil)]))" method="get">\
-    \(Components.hidden([("run", "1")]))\
+    <form action="\(context.link(["store", "check"], [("at", nil)]))" method="post">\
     \(Components.checkboxes("Options", name: "data", options: [("1", "Also read every byte of blobs", false)]))\
     \(Components.button("Start a check", "primary"))</form>\(list(context))
     """

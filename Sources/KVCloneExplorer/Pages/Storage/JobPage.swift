@@ -24,8 +24,8 @@ struct JobPage: Page {
     [("Store", context.link(["store"], [("at", nil)]))]
   }
 
-  private func link(_ context: PageContext, _ items: [(name: String, value: String?)] = []) -> String {
-    context.link(job.kind.path + ["\(job.number)"], items + [("at", nil)])
+  private func link(_ context: PageContext, _ last: [String] = []) -> String {
+    context.link(job.kind.path + ["\(job.number)"] + last, [("at", nil)])
   }
 
   // MARK: HTML
@@ -61,15 +61,14 @@ struct JobPage: Page {
       """
       + Components.toolbar([
         Components.buttonLink("Refresh", link(context)),
-        Components.buttonLink("Cancel", link(context, [("cancel", "1")]), "danger"),
+        Components.action("Cancel", link(context, ["cancel"]), [], "danger"),
       ])
   }
 
   private func again(_ context: PageContext) -> HTML {
-    var items: [(name: String, value: String?)] = [("run", "1"), ("at", nil)]
-    if case .check(readsData: true) = job.kind { items.append(("data", "1")) }
+    let items: [(name: String, value: String)] = job.kind == .check(readsData: true) ? [("data", "1")] : []
     return Components.toolbar([
-      Components.buttonLink("Run again", context.link(job.kind.path, items)),
+      Components.action("Run again", context.link(job.kind.path, [("at", nil)]), items),
       Components.buttonLink("Store", context.link(["store"], [("at", nil)])),
     ])
   }

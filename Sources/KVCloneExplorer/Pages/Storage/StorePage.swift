@@ -98,11 +98,14 @@ struct StorePage: Page {
         "A store in a cluster has no pages of its own.",
         "Show the size of its tables in the server, and its stores with <code>kvclone cluster status</code>.")
     }
-    let measure = Components.buttonLink(
-      isMeasuring ? "Show the progress" : deep == nil ? "Measure the space usage" : "Measure again",
-      context.link(["store", "sizes"], [("run", "1"), ("at", nil)]))
+    let target = context.link(["store", "sizes"], [("at", nil)])
+    let measure =
+      isMeasuring
+      ? Components.buttonLink("Show the progress", target)
+      : Components.action(deep == nil ? "Measure the space usage" : "Measure again", target)
     guard let deep else {
-      return Components.empty("The space usage was not measured: that reads the whole file.", measure)
+      return Components.empty("The space usage was not measured: that reads the whole file.")
+        + Components.toolbar([measure])
     }
     let map = StorageMap.html(deep, context)
     if deep.summary.commit == commit { return map }
