@@ -47,7 +47,8 @@ import Testing
     let fixture = try TestStore(Self.first)
     try fixture.store.insert("Note", ["title": "A"])
     let html = await ExplorerClient(fixture.store).send("GET", "/model").text
-    for link in ["/model/Note", "/model/Note#property-title", "/entities/Note", "/model/versions", "/model/migration"] {
+    let note = "/model/entities/Note"
+    for link in [note, "\(note)#property-title", "/entities/Note", "/model/versions", "/model/migration"] {
       #expect(html.contains("href=\"\(link)\""), "\(link)")
     }
     #expect(html.contains("data-panzoom") && html.contains("role=\"group\"") && html.contains("aria-labelledby"))
@@ -75,17 +76,17 @@ import Testing
   @Test func anEntityHasAllDetails() async throws {
     let fixture = try TestStore(Self.first)
     let client = ExplorerClient(fixture.store)
-    let html = await client.send("GET", "/model/Note").text
+    let html = await client.send("GET", "/model/entities/Note").text
     for text in [
       "id=\"property-title\"", "length ≥ 1, length ≤ 80, matches [A-Z].*", "excluded, nil (R15)", "items.@count",
       "<code>code</code>", "follow, the inverse is to-one (R7)", "Cascade", "byTitle", "code &gt; 3", "owner=team",
-      "inherited", "href=\"/model/Item#property-note\"", "href=\"/entities/Note\"",
+      "inherited", "href=\"/model/entities/Item#property-note\"", "href=\"/entities/Note\"",
     ] {
       #expect(html.contains(text), "\(text)")
     }
-    let document = try await json(client, "/model/Note.json")
+    let document = try await json(client, "/model/entities/Note.json")
     #expect((document["properties"] as? [Any])?.count == 6 && document["parent"] as? String == "Base")
-    #expect(await client.send("GET", "/model/Nothing").status == 404)
+    #expect(await client.send("GET", "/model/entities/Nothing").status == 404)
   }
 
   @Test func everyModelTheStoreHadIsKeptWithItsDifferences() async throws {
@@ -157,11 +158,31 @@ import Testing
     guard (try? model.validate()) != nil else { return }
     let fixture = try TestStore(model)
     let client = ExplorerClient(fixture.store)
-    for path in ["/model", "/model/\(PercentEncoding.encode(name))", "/model/versions", "/model/migration"] {
+    for path in ["/model", "/model/entities/\(PercentEncoding.encode(name))", "/model/versions", "/model/migration"] {
       let response = await client.send("GET", path)
       #expect(response.status == 200, "\(path)")
       #expect(
         !response.text.contains("<b>\"") && !response.text.contains("\"<b>") && !response.text.contains("<script>"))
+    }
+  }
+
+  @Test(
+    "entities with the names of pages have pages, and short paths lead to them",
+    arguments: ["versions", "migration", "entities", "explain", "words"])
+  func namesOfPages(_ name: String) async throws {
+    let model = ManagedObjectModel("Names") { EntityDescription(name) { AttributeDescription("title", .string) } }
+    let fixture = try TestStore(model)
+    try fixture.store.insert(name, ["title": "A"])
+    let client = ExplorerClient(fixture.store)
+    let page = await client.page("/model")
+    #expect(page.contains("href=\"/model/entities/\(name)\""))
+    #expect(await client.page("/model/entities/\(name)").contains("Entity \(name)"))
+    for path in ["/entities/\(name)", "/entities/\(name)/explain", "/objects/\(name)/1", "/graph/\(name)/1"] {
+      _ = await client.page(path)
+    }
+    if name == "explain" {
+      let short = await client.send("GET", "/model/\(name).json?a=b")
+      #expect(short.status == 303 && short.header("Location") == "/model/entities/\(name).json")
     }
   }
 }

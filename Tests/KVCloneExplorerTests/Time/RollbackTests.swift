@@ -56,6 +56,23 @@ import Testing
     #expect((json["counts"] as? [Any])?.isEmpty == true)
   }
 
+  @Test("snapshots with names like parts of paths have their pages", arguments: [".", "..", "a.json", "a.csv", "done"])
+  func names(_ name: String) async throws {
+    let files = try TestStore(snapshotModel)
+    try files.store.insert("Book", ["title": .string("old")])
+    try await files.store.createSnapshot(named: name)
+    try files.store.insert("Book", ["title": .string("new")])
+    let client = ExplorerClient(files.store) { $0.allowsWrites = true }
+    let timeline = await client.page("/time")
+    let link = try #require(timeline.firstMatch(of: /href="(\/rollback\/[^"]+)"/)).1
+    #expect(await client.page(String(link)).contains("Roll back to \(name)"))
+    #expect(try await client.json("\(link).json")["snapshot"] as? String == name)
+    let result = try #require(await client.post(String(link)).header("Location"))
+    #expect(await client.page(result).contains("Rolled back to \(name)"))
+    #expect(await client.page("/?at=\(name)").contains(name))
+    #expect(await client.page("/compare?from=\(name)&to=").contains("Changes from \(name) to present"))
+  }
+
   @Test("chosen objects return to the snapshot, and others stay")
   func objects() async throws {
     let library = try LibraryHistory()

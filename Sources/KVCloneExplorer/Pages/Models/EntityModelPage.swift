@@ -13,7 +13,7 @@ struct EntityModelPage: Page {
 
   func breadcrumbs(_ context: PageContext) -> [(name: String, link: String)] {
     [("Model", context.link(["model"]))]
-      + model.superentities(of: entity.name).reversed().map { ($0, context.link(["model", $0])) }
+      + model.superentities(of: entity.name).reversed().map { ($0, context.link(modelOf: $0)) }
   }
 
   func html(_ context: PageContext) -> HTML {
@@ -32,11 +32,11 @@ struct EntityModelPage: Page {
       ("Objects", entity.isAbstract ? Components.badge("abstract") : Components.number(count))
     ]
     if let parent = entity.superentityName {
-      facts.append(("Parent", Components.link(parent, context.link(["model", parent]))))
+      facts.append(("Parent", Components.link(parent, context.link(modelOf: parent))))
     }
     let children = model.directSubentities(of: entity.name).sorted()
     if !children.isEmpty {
-      facts.append(("Subentities", list(children.map { Components.link($0, context.link(["model", $0])) })))
+      facts.append(("Subentities", list(children.map { Components.link($0, context.link(modelOf: $0)) })))
     }
     let unique = model.uniquenessConstraints(of: entity.name)
     if !unique.isEmpty { facts.append(("Unique", list(unique.map { Components.code($0.joined(separator: " + ")) }))) }
@@ -141,11 +141,11 @@ struct EntityModelPage: Page {
       return [
         name(relationship.name, isInherited: !entity.relationships.contains { $0.name == relationship.name }),
         Components.link(
-          relationship.destinationEntityName, context.link(["model", relationship.destinationEntityName])),
+          relationship.destinationEntityName, context.link(modelOf: relationship.destinationEntityName)),
         "\(relationship.cardinality)",
         inverse.map { found in
           let name = found.relationship.name
-          let target = context.link(["model", found.entityName]) + "#" + ModelAnchor.fragment(name)
+          let target = context.link(modelOf: found.entityName) + "#" + ModelAnchor.fragment(name)
           return Components.link("\(found.entityName).\(name)", target)
         } ?? Components.muted("none"),
         "\(relationship.deleteRule.rawValue)", Components.badge(treatment.reason, treatment.badgeKind), list(notes),
@@ -161,7 +161,7 @@ struct EntityModelPage: Page {
       let target = property.fetchRequest.entityName
       return [
         name(property.name, isInherited: !entity.fetchedProperties.contains { $0.name == property.name }),
-        Components.link(target, context.link(["model", target])),
+        Components.link(target, context.link(modelOf: target)),
         Components.code(property.fetchRequest.predicateString ?? "TRUEPREDICATE"),
       ]
     }

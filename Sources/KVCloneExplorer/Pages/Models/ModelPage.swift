@@ -11,8 +11,8 @@ struct ModelPage: Page {
 
   func html(_ context: PageContext) -> HTML {
     let links = ModelDiagramSVG.Links(
-      entity: { context.link(["model", $0]) },
-      property: { context.link(["model", $0]) + "#" + ModelAnchor.fragment($1) },
+      entity: { context.link(modelOf: $0) },
+      property: { context.link(modelOf: $0) + "#" + ModelAnchor.fragment($1) },
       objects: { context.link(["entities", $0]) })
     var html = ModelPage.tabs(.diagram, context)
     html += Components.figures([
@@ -52,8 +52,8 @@ struct ModelPage: Page {
           "<a href=\"\(context.link(["entities", entity.name]))\">\(Components.number($0))</a>"
         } ?? Components.badge("abstract")
       return [
-        Components.link(entity.name, context.link(["model", entity.name])),
-        entity.superentityName.map { Components.link($0, context.link(["model", $0])) } ?? .empty, count,
+        Components.link(entity.name, context.link(modelOf: entity.name)),
+        entity.superentityName.map { Components.link($0, context.link(modelOf: $0)) } ?? .empty, count,
         Components.number(entity.attributes.count), Components.number(entity.relationships.count),
         Components.number(entity.indexes.count),
         "\(entity.uniquenessConstraints.map { $0.joined(separator: " + ") }.joined(separator: ", "))",

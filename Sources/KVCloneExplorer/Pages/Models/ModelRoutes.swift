@@ -5,7 +5,12 @@ import KVCloneCore
 enum ModelRoutes {
   static let all: [Route] = [
     .get("/model", model), .get("/model/versions", versions), .get("/model/migration", migration),
-    .get("/model/:entity", entity),
+    .get("/model/entities/:entity", entity),
+    // A short form, which entities with the names of other pages do not have.
+    .get("/model/:entity") { context in
+      let suffix = context.format == .html || context.isNegotiated ? "" : context.format.suffix
+      return .redirect(context.link(modelOf: try context.parameter("entity"), suffix))
+    },
   ]
 
   @Sendable private static func model(_ context: PageContext) async throws -> Route.Reply {
@@ -79,5 +84,16 @@ enum ModelRoutes {
       }
       return (model, counts)
     }
+  }
+}
+
+extension PageContext {
+  /// Returns the URL of the page about an entity of the model.
+  ///
+  /// - Parameter suffix: of a format, at the end of the path.
+  func link(modelOf entity: String, _ suffix: String = "") -> String {
+    let link = link(["model", "entities", entity])
+    let end = link.firstIndex(of: "?") ?? link.endIndex
+    return link[..<end] + suffix + link[end...]
   }
 }

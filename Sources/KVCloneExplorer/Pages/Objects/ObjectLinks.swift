@@ -15,7 +15,7 @@ struct ObjectLinks: Sendable {
   var object: String { page([]) }
   var raw: String { page(["raw"]) }
   var history: String { page(["history"]) }
-  var model: String { context.link(["model", entity]) }
+  var model: String { context.link(modelOf: entity) }
   var grid: String { context.link(["entities", entity]) }
   var clone: String { context.link(["clone", entity, serial]) }
   var graph: String { context.link(["graph", entity, serial]) }
