@@ -52,11 +52,14 @@ struct RollbackCall {
   private let store: ObjectStore
   private let snapshot: Snapshot
   private let objects: [ObjectID]?
+  private let timeout: Duration?
 
-  init(_ store: ObjectStore, _ snapshot: Snapshot, _ objects: [ObjectID]?) {
+  /// - Parameter timeout: the longest wait for the write lock; nil for that of the store's options.
+  init(_ store: ObjectStore, _ snapshot: Snapshot, _ objects: [ObjectID]?, timeout: Duration? = nil) {
     self.store = store
     self.snapshot = snapshot
     self.objects = objects
+    self.timeout = timeout
   }
 
   func run() throws -> RollbackResult { try run(nil) }
@@ -79,7 +82,7 @@ struct RollbackCall {
     return try retryIfMapFull(times: 2) {
       dryRun?.reasons = PlanReasons()
       let label = dryRun == nil ? "rollback" : "rollback plan"
-      return try store.runWrite(label: label, timeout: nil, dryRun: dryRun?.reasons) { tx in
+      return try store.runWrite(label: label, timeout: timeout, dryRun: dryRun?.reasons) { tx in
         tx.operation = "rollback"
         let name = snapshot.info.name
         let (value, past, automatic) = try tx.changeObjects { (session) throws(StoreError) in

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import KVClone
 import KVCloneTestSupport
@@ -99,6 +100,35 @@ import Testing
     #expect(await client.post("/rollback/first", many).status == 400)
     #expect(await client.send("GET", "/rollback/first/done").status == 404)
     #expect(await client.send("GET", "/rollback/first/done?undo=missing").status == 404)
+  }
+
+  @Test("while another transaction holds the write lock, the plan is left out, or refused if it was requested")
+  func writeLock() async throws {
+    let library = try LibraryHistory()
+    let client = ExplorerClient(library.store) { $0.allowsWrites = true }
+    let (isHeld, isRead) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let store = library.store
+    let writer = Thread {
+      try? store.write { _ in
+        isHeld.signal()
+        isRead.wait()
+      }
+    }
+    writer.start()
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().async {
+        isHeld.wait()
+        continuation.resume()
+      }
+    }
+    defer { isRead.signal() }
+    let page = await client.page("/rollback/first")
+    #expect(page.contains("holds the write lock") && page.contains("plan=1"))
+    #expect(try await client.json("/rollback/first")["checked"] as? Bool == false)
+    let refused = await client.send("GET", "/rollback/first.json?plan=1")
+    #expect(refused.status == 503 && refused.text.contains("\"busy\"") && refused.header("Retry-After") != nil)
+    let one = library.name(library.kept).replacing("/", with: "%2F")
+    #expect(await client.page("/rollback/first?object=\(one)").contains("holds the write lock"))
   }
 
   @Test("a plan of many objects runs on request only, because it holds the write lock")

@@ -9,13 +9,21 @@ struct RollbackPage: Page {
   /// The differences from the present to the snapshot; nil for chosen objects.
   let comparison: Comparison?
   /// Nil if it was not requested, and is not certain to be quick.
-  let plan: RollbackPlan?
+  private(set) var plan: RollbackPlan?
+  /// Whether the plan is missing because another transaction holds the write lock.
+  private(set) var isLocked = false
 
   /// The number of listed objects.
   private static let rowCount = 50
   /// The number of differing objects up to which the plan runs without a request: it holds the write lock.
   static let maximumUnrequested = 1000
   private static let maximumObjects = 100
+  /// The longest wait of a plan for the write lock.
+  private static let lockTimeout = Duration.milliseconds(500)
+
+  private init(snapshot: SnapshotInfo, objects: [String], comparison: Comparison?) {
+    (self.snapshot, self.objects, self.comparison) = (snapshot, objects, comparison)
+  }
 
   static func read(_ context: PageContext) async throws -> RollbackPage {
     let store = context.store
@@ -27,14 +35,45 @@ struct RollbackPage: Page {
       ? try Comparison(
         store, from: .present, to: state, limit: rowCount,
         budget: Comparison.Budget(Deadline(after: context.options.requestTimeLimit))) : nil
-    let isQuick = comparison.map { $0.hasAllCounts && $0.total.total <= maximumUnrequested } ?? true
-    var plan: RollbackPlan?
-    if context.options.allowsWrites, isQuick || context.query["plan"] == "1" {
-      plan = try await store.onWriterQueue {
-        try store.planRollback(to: target, objects: Self.ids(objects, target))
+    var page = RollbackPage(snapshot: target.info, objects: objects, comparison: comparison)
+    guard context.options.allowsWrites else { return page }
+    let ids = try Self.ids(objects, target)
+    let isRequested = context.query["plan"] == "1"
+    let isQuick =
+      if let comparison {
+        comparison.hasAllCounts && comparison.total.total <= maximumUnrequested
+      } else {
+        try await isSmall(ids ?? [], target.name, context)
       }
+    guard isQuick || isRequested else { return page }
+    // On this thread: the queue of writers could wait for longer.
+    do {
+      page.plan = try store.planRollback(to: target, objects: ids, timeout: lockTimeout)
+    } catch let error as StoreError where error.kind == .busy {
+      guard !isRequested else {
+        throw ExplorerError(
+          .busy,
+          "the plan needs the write lock, which another transaction holds (see the page of the store); try again when "
+            + "it has ended")
+      }
+      page.isLocked = true
     }
-    return RollbackPage(snapshot: target.info, objects: objects, comparison: comparison, plan: plan)
+    return page
+  }
+
+  /// Whether a rollback of objects affects few others.
+  private static func isSmall(_ ids: [ObjectID], _ snapshot: String, _ context: PageContext) async throws -> Bool {
+    let reader = BoundedReader(store: context.store, deadline: Deadline(after: context.options.requestTimeLimit / 4))
+    do {
+      return try await reader.read(at: snapshot) { past in
+        try past.cloneSet(of: ids).count <= maximumUnrequested
+      }
+    } catch let error as ExplorerError where error.kind == .timeLimit {
+      return false
+    } catch is CloneError {
+      // The plan has this error, too, and is quick.
+      return true
+    }
   }
 
   /// Runs the rollback that a form describes, and returns the URL of its result.
@@ -163,16 +202,25 @@ struct RollbackPage: Page {
     if let plan, !plan.isPossible { return Components.notice("Resolve the errors, then reload this page.") }
     var html: HTML =
       "<p>An automatic snapshot of the present state is created first, so that the rollback can be undone.</p>"
-    if plan == nil {
-      html += """
-        <p>Many objects change, so the plan was not checked for errors. \
-        \(Components.link("Check it now", context.link(replacing: [("plan", "1")]))): that runs the rollback and aborts \
-        it, and holds the write lock as long.</p>
-        """
-    }
+    html += "<p>\(check(context))</p>"
     return html + """
       <form action="\(context.link("rollback", snapshot: snapshot.name))" method="post">\
       \(Components.hidden(objects.map { ("object", $0) }))\(Components.button("Roll back", "danger"))</form>
+      """
+  }
+
+  /// The state of the plan, and its use of the write lock.
+  private func check(_ context: PageContext) -> HTML {
+    if plan != nil {
+      return "The plan was checked for errors: it ran the rollback under the write lock, and aborted it."
+    }
+    let reason: HTML =
+      isLocked
+      ? "Another transaction holds the write lock, so the plan was not checked for errors."
+      : "Many objects change, so the plan was not checked for errors."
+    return """
+      \(reason) \(Components.link("Check it now", context.link(replacing: [("plan", "1")]))): that runs the rollback \
+      and aborts it, and holds the write lock as long.
       """
   }
 
