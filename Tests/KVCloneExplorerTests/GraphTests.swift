@@ -187,6 +187,38 @@ import Testing
     #expect(past.contains("Note/2") && past.contains("/objects/Note/2?at=before"))
   }
 
+  @Test func referencesWithoutAnInverseAreShownFromBothEnds() async throws {
+    let fixture = try TestStore(Self.model)
+    try await fixture.store.write { transaction in
+      let target = try transaction.insert("Folder", ["name": "Target"])
+      let other = try transaction.insert("Folder", ["name": "Other"])
+      try transaction.setToOne(target, "itself", other)
+      for number in 0..<40 {
+        let id = try transaction.insert("Folder", ["name": .string("F\(number)")])
+        try transaction.setToOne(id, "itself", target)
+      }
+    }
+    let closed = try graph(fixture.store, "Folder/1")
+    #expect(closed.first.first?.name?.id == "Folder/2" && closed.first.first?.isIncoming == false)
+    let incoming = closed.first.filter(\.isIncoming)
+    #expect(incoming.allSatisfy { $0.relationship == "Folder.itself" } && incoming.last?.name == nil)
+    #expect(incoming.count { $0.name != nil } + incoming.reduce(0) { $0 + $1.hiddenCount } == 40)
+    // The way back is not shown again, from either end.
+    #expect(closed.second.flatMap { $0 }.isEmpty && closed.links.isEmpty)
+    let json = try await ExplorerClient(fixture.store).json("/graph/Folder/1")
+    let edges = try #require(json["edges"] as? [[String: String]])
+    #expect(edges.contains(["from": "Folder/1", "to": "Folder/2", "relationship": "itself"]))
+    #expect(edges.contains(["from": "Folder/3", "to": "Folder/1", "relationship": "itself"]))
+    let page = await ExplorerClient(fixture.store).page("/graph/Folder/1")
+    #expect(page.contains("← Folder.itself") && page.contains("refers by Folder.itself to Folder/1"))
+    // From the referring object, the target is a neighbour, and the others that refer to it are at two steps.
+    let other = try graph(fixture.store, "Folder/3")
+    #expect(other.first.compactMap { $0.name?.id } == ["Folder/1"])
+    #expect(other.second[0].contains { $0.name?.id == "Folder/2" && !$0.isIncoming })
+    #expect(other.second[0].contains { $0.name?.id == "Folder/4" && $0.isIncoming })
+    #expect(!other.second[0].contains { $0.name?.id == "Folder/3" })
+  }
+
   @Test func anObjectWithoutNeighboursSaysSo() async throws {
     let fixture = try fixture(notes: 0, tags: 0)
     #expect(await ExplorerClient(fixture.store).send("GET", "/graph/Folder/1").text.contains("has no relationships"))

@@ -53,7 +53,7 @@ struct GraphPage: Page {
   }
 
   private func item(_ node: Neighbourhood.Node, _ context: PageContext) -> Components.TreeNode? {
-    let relationship = Components.muted(node.relationship)
+    let relationship = Components.muted(node.label)
     if let name = node.name {
       let own = context.link(["graph", name.entity, String(name.serial)])
       return Components.TreeNode(
@@ -62,7 +62,7 @@ struct GraphPage: Page {
     }
     if node.hiddenCount == 0 { return nil }
     let target = GraphLinks.target(of: node, in: graph, context)
-    return Components.TreeNode("\(relationship) \(Components.link("\(node.hiddenCount) more", target))")
+    return Components.TreeNode("\(relationship) \(Components.link(node.hiddenText, target))")
   }
 
   func write(to json: inout JSONWriter) {
@@ -83,14 +83,16 @@ struct GraphPage: Page {
     json.list("hidden", graph.nodes.filter { $0.name == nil && $0.hiddenCount > 0 }) { json, node in
       json.member("from", graph.origin(of: node))
       json.member("relationship", node.relationship)
+      json.member("incoming", node.isIncoming)
       json.member("count", node.hiddenCount)
+      json.member("isLowerBound", node.isLowerBound)
     }
   }
 
   private var edges: [Neighbourhood.Link] {
     let tree = graph.nodes.compactMap { node in
       node.name.map {
-        Neighbourhood.Link(from: graph.origin(of: node), to: $0.id, relationship: node.relationship)
+        Neighbourhood.Link(from: graph.origin(of: node), to: $0.id, node.relationship, isIncoming: node.isIncoming)
       }
     }
     return tree + graph.links

@@ -8,12 +8,23 @@ struct Neighbourhood: Sendable {
     var name: DisplayName?
     /// The number of objects that this node stands for.
     var hiddenCount = 0
-    /// The relationship that leads here from the node in the middle, or from ``parent``.
+    /// The relationship that leads here from the node in the middle, or from ``parent``; for incoming references,
+    /// `Entity.relationship`.
     var relationship: String
+    /// Whether the relationship leads from here to the nearer node, and has no inverse.
+    var isIncoming = false
+    /// Whether ``hiddenCount`` is a lower bound.
+    var isLowerBound = false
     /// The position of the nearer node in ``first``; nil on the first ring.
     var parent: Int?
     /// Whether it is visible only in the open state of the nearer node.
     var isExtra = false
+
+    /// The relationship with its direction.
+    var label: String { isIncoming ? "← \(relationship)" : relationship }
+
+    /// Such as `12 more`.
+    var hiddenText: String { "\(isLowerBound ? "at least " : "")\(hiddenCount) more" }
   }
 
   /// A relationship between two objects that are shown anyway.
@@ -21,6 +32,17 @@ struct Neighbourhood: Sendable {
     var from: String
     var to: String
     var relationship: String
+
+    init(from: String, to: String, relationship: String) {
+      (self.from, self.to, self.relationship) = (from, to, relationship)
+    }
+
+    /// - Parameter isIncoming: whether the relationship is one `Entity.relationship` that leads from `to` to `from`.
+    init(from: String, to: String, _ relationship: String, isIncoming: Bool) {
+      (self.from, self.to) = isIncoming ? (to, from) : (from, to)
+      let name = isIncoming ? relationship.split(separator: ".").last.map(String.init) : nil
+      self.relationship = name ?? relationship
+    }
   }
 
   var centre: DisplayName

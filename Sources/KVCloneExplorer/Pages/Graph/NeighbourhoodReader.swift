@@ -15,11 +15,22 @@ struct NeighbourhoodReader {
   /// The number of neighbours that can be open.
   static let maximumOpenCount = 4
 
-  /// The members of a relationship: the first of them, and their number.
+  /// The members of a relationship, or the objects that refer by one without an inverse: the first of them, and their
+  /// number.
   private struct Branch {
     var relationship: String
+    var isIncoming = false
     var count: Int
+    var isLowerBound = false
     var shown: [ObjectID]
+  }
+
+  /// The relationship between an object and the nearer one, seen from the nearer one.
+  private struct Way {
+    var origin: ObjectID
+    var entity: String
+    var relationship: String
+    var isIncoming: Bool
   }
 
   private let model: ManagedObjectModel
@@ -53,7 +64,7 @@ struct NeighbourhoodReader {
     let closed = Self.allot(branches.map(\.count), Limits.centre.closed)
     for (branch, share) in zip(branches, closed) {
       for member in branch.shown.prefix(share) {
-        if try !add(member, branch.relationship, from: result.centre.id, transaction) { continue }
+        if try !add(member, branch, from: result.centre.id, transaction) { continue }
         ids.append(member)
       }
       if branch.count > share {
@@ -68,9 +79,10 @@ struct NeighbourhoodReader {
     for index in 0..<closedCount {
       var group: [Branch] = []
       if let member = ids[index], let entity = result.first[index].name?.entity {
-        // The way back is no news.
-        let back = model.inverse(of: result.first[index].relationship, in: result.centre.entity)?.relationship.name
-        group = try self.branches(member, Limits.neighbour.open, back, transaction, entity, except: id)
+        let node = result.first[index]
+        let way = Way(
+          origin: id, entity: result.centre.entity, relationship: node.relationship, isIncoming: node.isIncoming)
+        group = try self.branches(member, Limits.neighbour.open, way, transaction, entity)
       }
       all.append(group)
     }
@@ -104,7 +116,7 @@ struct NeighbourhoodReader {
     let shares = Self.allot(branches.map(\.count), Limits.centre.open)
     for (index, branch) in branches.enumerated() where branch.count > closed[index] {
       for member in branch.shown.prefix(shares[index]).dropFirst(closed[index]) {
-        guard try add(member, branch.relationship, from: result.centre.id, transaction) else { continue }
+        guard try add(member, branch, from: result.centre.id, transaction) else { continue }
         result.first[result.first.count - 1].isExtra = true
         ids.append(member)
       }
@@ -136,15 +148,16 @@ struct NeighbourhoodReader {
 
   /// Adds a node to the first ring; returns false if the object has one already.
   private mutating func add(
-    _ id: ObjectID, _ relationship: String, from origin: String, _ transaction: borrowing ReadTransaction
+    _ id: ObjectID, _ branch: Branch, from origin: String, _ transaction: borrowing ReadTransaction
   ) throws -> Bool {
     if let known = shown[id] {
-      result.links.append(Neighbourhood.Link(from: origin, to: known, relationship: relationship))
+      link(origin, known, branch)
       return false
     }
     let name = try DisplayName.read(id, in: model, transaction)
     shown[id] = name.id
-    result.first.append(Neighbourhood.Node(name: name, relationship: relationship))
+    result.first.append(
+      Neighbourhood.Node(name: name, relationship: branch.relationship, isIncoming: branch.isIncoming))
     return true
   }
 
@@ -152,30 +165,42 @@ struct NeighbourhoodReader {
     _ id: ObjectID, _ branch: Branch, _ parent: Int, isExtra: Bool, _ transaction: borrowing ReadTransaction
   ) throws {
     if let known = shown[id] {
-      let origin = result.first[parent].name?.id ?? ""
-      result.links.append(Neighbourhood.Link(from: origin, to: known, relationship: branch.relationship))
+      link(result.first[parent].name?.id ?? "", known, branch)
       return
     }
     let name = try DisplayName.read(id, in: model, transaction)
     shown[id] = name.id
     result.second[parent].append(
-      Neighbourhood.Node(name: name, relationship: branch.relationship, parent: parent, isExtra: isExtra))
+      Neighbourhood.Node(
+        name: name, relationship: branch.relationship, isIncoming: branch.isIncoming, parent: parent, isExtra: isExtra))
+  }
+
+  /// Adds a link between objects that are shown. One without an inverse is found from both of its ends.
+  private mutating func link(_ origin: String, _ target: String, _ branch: Branch) {
+    let link = Neighbourhood.Link(from: origin, to: target, branch.relationship, isIncoming: branch.isIncoming)
+    if !result.links.contains(link) { result.links.append(link) }
   }
 
   private func hidden(_ branch: Branch, _ shown: Int) -> Neighbourhood.Node {
-    Neighbourhood.Node(name: nil, hiddenCount: branch.count - shown, relationship: branch.relationship)
+    Neighbourhood.Node(
+      name: nil, hiddenCount: branch.count - shown, relationship: branch.relationship, isIncoming: branch.isIncoming,
+      isLowerBound: branch.isLowerBound)
   }
 
-  /// The relationships of an object that are not empty, by name.
+  /// The relationships of an object that are not empty, by name, and then those without an inverse that lead to it.
   ///
   /// - Parameters:
   ///   - limit: of members to read.
-  ///   - back: the relationship that leads back to `origin`, which is then not a member.
+  ///   - way: from the nearer object, which is not a member of the way back.
   private func branches(
-    _ id: ObjectID, _ limit: Int, _ back: String?, _ transaction: borrowing ReadTransaction, _ entity: String? = nil,
-    except origin: ObjectID? = nil
+    _ id: ObjectID, _ limit: Int, _ way: Way?, _ transaction: borrowing ReadTransaction, _ entity: String? = nil
   ) throws -> [Branch] {
     var branches: [Branch] = []
+    let back = way.flatMap { way in
+      way.isIncoming
+        ? way.relationship.split(separator: ".").last.map(String.init)
+        : model.inverse(of: way.relationship, in: way.entity)?.relationship.name
+    }
     let entity = entity ?? result.centre.entity
     for relationship in model.relationships(of: entity).sorted(by: { $0.name < $1.name })
     where !relationship.isTransient {
@@ -184,12 +209,44 @@ struct NeighbourhoodReader {
       if count <= 0 { continue }
       var members: [ObjectID] = []
       try transaction.forEachMember(id, relationship.name) { member in
-        if !isBack || member != origin { members.append(member) }
+        if !isBack || member != way?.origin { members.append(member) }
         return members.count < limit
       }
       if !members.isEmpty { branches.append(Branch(relationship: relationship.name, count: count, shown: members)) }
     }
-    return branches
+    return try branches + incoming(id, limit, way, transaction)
+  }
+
+  private func incoming(
+    _ id: ObjectID, _ limit: Int, _ way: Way?, _ transaction: borrowing ReadTransaction
+  ) throws -> [Branch] {
+    try transaction._withSession { session in
+      var branches: [Branch] = []
+      for relationship in IncomingRelationship.all(to: try session.entity(of: id), in: session.schema) {
+        let isBack = way.map { isSame(relationship, $0) } ?? false
+        let list = session.address(id, relationship.code)
+        let page = try MemberReader.page(.chunks(list, isOrdered: false), from: nil, limit: limit + 1, in: session)
+        let members = page.ids.filter { !isBack || $0 != way?.origin }
+        if members.isEmpty { continue }
+        var count = MemberCount(value: members.count)
+        if page.next != nil {
+          count = try MemberReader.count(list, in: session)
+          // The nearer object is in the list, perhaps behind the members that were read.
+          if isBack { count.value -= 1 }
+        }
+        branches.append(
+          Branch(
+            relationship: relationship.title, isIncoming: true, count: count.value, isLowerBound: count.isLowerBound,
+            shown: Array(members.prefix(limit))))
+      }
+      return branches
+    }
+  }
+
+  /// Whether the nearer object refers to this one by a relationship without an inverse.
+  private func isSame(_ relationship: IncomingRelationship, _ way: Way) -> Bool {
+    !way.isIncoming && way.relationship == relationship.description.name
+      && ([way.entity] + model.superentities(of: way.entity)).contains(relationship.entity)
   }
 
   /// Divides places among relationships with so many members. A relationship that does not fit needs one for the rest.

@@ -28,12 +28,12 @@ struct NeighbourhoodSVG {
       let label = layout.first[index]
       let (x, y) = label.point(0)
       html += "<path class=\"wire\" d=\"M0 0L\(x) \(y)\"/>"
-      html += edgeName(node.relationship, label)
+      html += edgeName(node.label, label)
     }
     for (index, nodes) in graph.second.enumerated() {
       for (place, node) in nodes.enumerated() where isVisible(node) {
         let label = layout.second[index][place]
-        html += curve(layout.first[index], length(of: graph.first[index]), label) + edgeName(node.relationship, label)
+        html += curve(layout.first[index], length(of: graph.first[index]), label) + edgeName(node.label, label)
       }
     }
     html += centre
@@ -127,7 +127,7 @@ struct NeighbourhoodSVG {
   private func texts(_ node: Neighbourhood.Node) -> (title: String, detail: String) {
     let room = RadialLayout.labelLength - 16
     let (title, detail) =
-      node.name.map { ($0.title, $0.text == nil ? "" : $0.id) } ?? ("\(node.hiddenCount) more", node.relationship)
+      node.name.map { ($0.title, $0.text == nil ? "" : $0.id) } ?? (node.hiddenText, node.label)
     return (
       TextWidth.cut(title, to: room, size: Self.textSize), TextWidth.cut(detail, to: room, size: Self.textSize - 1)
     )
@@ -144,9 +144,10 @@ struct NeighbourhoodSVG {
     let (title, detail) = texts(node)
     let (length, height) = (length(of: node), RadialLayout.labelHeight)
     let origin = graph.origin(of: node)
+    let relationship = node.isIncoming ? "refers by \(node.relationship) to" : "\(node.relationship) of"
     let description =
-      node.name.map { "\($0.title), \($0.id), \(node.relationship) of \(origin)" }
-      ?? "\(Text.count(node.hiddenCount, "more object")) in \(node.relationship) of \(origin)"
+      node.name.map { "\($0.title), \($0.id), \(relationship) \(origin)" }
+      ?? "\(node.hiddenText): \(relationship) \(origin)"
     let kind: HTML = node.name == nil ? " hollow" : ""
     // Texts begin at the inner end; those that are turned end there.
     let start: HTML = label.isTurned ? "x=\"-8\" text-anchor=\"end\"" : "x=\"8\""
