@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The README stays short, its links lead to files, and its picture is the output of its script.
+/// The README stays short, its links lead to files, and the picture of a deep clone is the output of its script.
 struct FrontDoorTests {
   @Test func theReadmeIsShort() throws {
     let text = try #require(PackageFiles.text("README.md"))
