@@ -110,6 +110,11 @@ import Testing
     #expect((backwards["changes"] as? [[String: Any]])?.contains { $0["kind"] as? String == "removed" } == true)
     #expect(await client.send("GET", "/model?at=early").text.contains("Extra") == false)
     #expect(await client.send("GET", "/model").text.contains("Extra"))
+    // The lists of a snapshot are those of its model, too.
+    #expect(!(await client.page("/?at=early").contains("Extra")))
+    #expect(await client.page("/").contains("Extra"))
+    #expect(await client.page("/entities/Note?at=early").contains("Note/1"))
+    #expect(await client.send("GET", "/entities/Extra?at=early").status == 404)
     let html = await client.send("GET", "/model/versions").text
     #expect(html.contains("Note.size") && html.contains("rewritten") && html.contains("/model?at=early"))
     #expect(await client.send("GET", "/model/versions?from=7").status == 404)

@@ -53,13 +53,18 @@ package struct KnownLayout {
 extension Session {
   /// Returns the number of objects of each concrete entity in a root entity's table, by entity code. Reads headers
   /// only.
-  package borrowing func counts(rootCode: UInt16) throws(StoreError) -> [UInt16: Int] {
+  ///
+  /// - Parameter isWanted: is called with the number of objects so far after each 4,096; false ends the count.
+  package borrowing func counts(
+    rootCode: UInt16, while isWanted: (Int) -> Bool = { _ in true }
+  ) throws(StoreError) -> [UInt16: Int] {
     guard let table = schema.objectTable(rootCode: rootCode) else { return [:] }
     var counts: [UInt16: Int] = [:]
     let key = ShortKey.object(ObjectID(rootCode: rootCode, serial: 0))
     let schema = schema
     // Neighbours usually have the same entity.
     var last: (names: UInt32, code: UInt16, count: Int) = (0, 0, 0)
+    var seen = 0
     try storage.scanToEnd(of: table, from: key.bytes) { (key, value) throws(StoreError) in
       let names: UInt32
       do throws(RecordError) { names = try RecordView.layoutAndEntity(of: copy value) } catch {
@@ -70,7 +75,8 @@ extension Session {
         last = (names, try schema.entityCode(names, of: copy value, try schema.objectID(key)), 0)
       }
       last.count += 1
-      return true
+      seen += 1
+      return seen & 4095 != 0 || isWanted(seen)
     }
     if last.count > 0 { counts[last.code, default: 0] += last.count }
     return counts

@@ -8,7 +8,8 @@ extension Explorer {
     var context = PageContext(
       store: store, options: options, request: request, parameters: [:], query: target.query, form: QueryItems(),
       format: target.format ?? AcceptHeader.format(request), isNegotiated: target.format == nil,
-      deadline: Deadline(after: options.requestTimeLimit), openStreams: openStreams, jobs: jobs)
+      deadline: Deadline(after: options.requestTimeLimit), openStreams: openStreams, jobs: jobs,
+      model: store.model)
     do throws(ExplorerError) {
       let route: Route
       (route, context.parameters) = try find(target, request.method == "HEAD" ? "GET" : request.method)
@@ -30,6 +31,11 @@ extension Explorer {
     throw allowed.isEmpty ? .notFound : .methodNotAllowed(allowed)
   }
 
+  /// Returns the model of a snapshot; nil if it cannot be read, which the page reports.
+  private func model(ofSnapshot name: String) -> ManagedObjectModel? {
+    try? store.snapshot(named: name).read { past in past._withSession { $0.schema.model } }
+  }
+
   /// Runs the handler on the threads of the explorer, and cancels its task at the deadline.
   private func run(_ route: Route, _ context: PageContext) async -> ExplorerResponse {
     var context = context
@@ -37,9 +43,11 @@ extension Explorer {
     let complete = context
     return await withTaskGroup(of: ExplorerResponse?.self) { group in
       group.addTask(executorPreference: threads) { [self] in
+        var context = complete
+        if let name = context.snapshotName, let model = model(ofSnapshot: name) { context.model = model }
         do {
-          switch try await route.answer(complete) {
-          case .page(let page): return Rendering.response(page, complete)
+          switch try await route.answer(context) {
+          case .page(let page): return Rendering.response(page, context)
           case .redirect(let target): return redirect(to: target)
           case .response(var response):
             response.body = onThreads(response.body)

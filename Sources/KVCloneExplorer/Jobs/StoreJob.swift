@@ -10,13 +10,14 @@ struct StoreJob: Sendable {
     case check(readsData: Bool)
     /// Measuring the space usage.
     case sizes
-
-    var isCheck: Bool { self != .sizes }
+    /// Counting the objects by entity, of a snapshot or of the present.
+    case counts(snapshot: String?)
 
     var title: String {
       switch self {
       case .check: "Check"
       case .sizes: "Space usage"
+      case .counts: "Objects by entity"
       }
     }
 
@@ -25,6 +26,7 @@ struct StoreJob: Sendable {
       switch self {
       case .check: ["store", "check"]
       case .sizes: ["store", "sizes"]
+      case .counts: ["store", "counts"]
       }
     }
   }
@@ -33,6 +35,7 @@ struct StoreJob: Sendable {
     case running(OperationProgress?)
     case checked(CheckReport)
     case measured(DeepStatistics)
+    case counted(EntityCounts)
     /// With the message of the error.
     case failed(String)
     case cancelled
@@ -50,7 +53,7 @@ struct StoreJob: Sendable {
   var state: String {
     switch outcome {
     case .running: "running"
-    case .checked, .measured: "finished"
+    case .checked, .measured, .counted: "finished"
     case .failed: "failed"
     case .cancelled: "cancelled"
     }

@@ -61,9 +61,13 @@ final class StoreJobs: Sendable {
             store, CheckOptions(readData: readsData), progress: progress, cancellation: cancellation))
       case .sizes:
         return .measured(try await store.deepStatistics(progress: progress, cancellation: cancellation))
+      case .counts(let snapshot):
+        return .counted(try await EntityCounts.all(in: store, snapshot, progress: progress, cancellation: cancellation))
       }
+    } catch let error as StoreError where error.kind == .cancelled {
+      return .cancelled
     } catch {
-      return error.kind == .cancelled ? .cancelled : .failed(error.message)
+      return .failed((error as? any KVCloneError)?.message ?? "it ended with an error of the type \(type(of: error))")
     }
   }
 

@@ -20,7 +20,8 @@ struct PageContext: Sendable {
   /// The checks and measurements of the store.
   let jobs: StoreJobs
 
-  var model: ManagedObjectModel { store.model }
+  /// The model of the state that the page shows: that of a snapshot can be an earlier version.
+  var model: ManagedObjectModel
 
   /// The snapshot that the page shows; nil for the present state.
   var snapshotName: String? { query["at"] }
@@ -68,6 +69,15 @@ struct PageContext: Sendable {
   func link(as format: PageFormat) -> String {
     let path = options.basePath + request.path + (format == .html ? "" : format.suffix)
     return query.items.isEmpty ? path : "\(path)?\(query.text)"
+  }
+
+  /// Returns the URL of the page about an entity of the model.
+  ///
+  /// - Parameter suffix: of a format, at the end of the path.
+  func link(modelOf entity: String, _ suffix: String = "") -> String {
+    let link = link(["model", "entities", entity])
+    let end = link.firstIndex(of: "?") ?? link.endIndex
+    return link[..<end] + suffix + link[end...]
   }
 
   /// Returns the URL of a file of the explorer, which caches keep until its content changes.

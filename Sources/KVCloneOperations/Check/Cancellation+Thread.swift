@@ -4,7 +4,7 @@ import KVCloneTracing
 
 extension Cancellation {
   /// Runs a call on a separate thread, where it may wait for the disk, and cancels it with its task.
-  func onOwnThread<R: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> R) async throws(E) -> R {
+  package func onOwnThread<R: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> R) async throws(E) -> R {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (continuation: CheckedContinuation<Result<R, E>, Never>) in
         DispatchQueue(label: "KVClone.operation").async(

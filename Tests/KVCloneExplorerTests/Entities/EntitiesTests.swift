@@ -46,6 +46,64 @@ struct EntitiesTests {
     #expect(response.text.contains("Book,Item,false,4,4"))
   }
 
+  /// Pages with as much time to count as those of a large store have.
+  private func hurriedClient() -> ExplorerClient {
+    let page = Route.get("/") { context in
+      let counts = try await EntityCounts.read(
+        context.store, at: context.snapshotName, context.deadline, timeLimit: .zero)
+      return .page(EntitiesPage(counts, context))
+    }
+    return ExplorerClient(fixture.store, routes: [page] + StoreRoutes.all)
+  }
+
+  private func numbers(_ client: ExplorerClient, _ target: String, of entity: String) async throws -> [String: Any] {
+    let entities = try #require(try await client.json(target)["entities"] as? [[String: Any]])
+    return try #require(entities.first { $0["name"] as? String == entity })
+  }
+
+  @Test("entities that cannot be counted in time have lower bounds, and a job counts each state once")
+  func countsOfManyObjects() async throws {
+    try fixture.fill(6000)
+    let client = hurriedClient()
+    let page = await client.page("/")
+    #expect(page.contains("at least") && page.contains("<form action=\"/store/counts\" method=\"post\">"))
+    let (book, film) = (try await numbers(client, "/", of: "Book"), try await numbers(client, "/", of: "Film"))
+    #expect(book["objects"] is NSNull && book["ownObjects"] is NSNull)
+    let bounds = [book, film].compactMap { $0["objectsAtLeast"] as? Int }
+    #expect(bounds.count == 2 && bounds.reduce(0, +) == 4096)
+
+    #expect(await client.send("POST", "/store/counts").status == 403)
+    let job = try #require(await client.post("/store/counts").header("Location"))
+    #expect(try await client.wait(for: "Objects in commit", at: job).contains("href=\"/entities/Film\""))
+    #expect(await client.page(job + ".csv").contains("Film,2000,2000\n"))
+    #expect(!(await client.page("/").contains("at least")))
+    #expect(try await numbers(client, "/", of: "Book")["objects"] as? Int == 4000)
+    // The lists of objects know the numbers, too.
+    for (target, count) in [("Book", 4000), ("Item", 6000), ("Item?subentities=0", 0)] {
+      #expect(try await fixture.client().json("/entities/\(target)")["count"] as? Int == count, "\(target)")
+    }
+
+    try fixture.fill(1)
+    let later = try await numbers(client, "/", of: "Book")
+    #expect(later["objects"] is NSNull && later["objectsEarlier"] as? Int == 4000)
+    #expect(await client.page("/").contains("at commit"))
+  }
+
+  @Test("a job counts the state of a snapshot")
+  func countsOfLargeSnapshot() async throws {
+    try fixture.fill(6000)
+    try await fixture.store.createSnapshot(named: "many")
+    try fixture.fill(3)
+    let client = hurriedClient()
+    #expect(await client.page("/?at=many").contains("<input type=\"hidden\" name=\"at\" value=\"many\">"))
+    #expect(await client.post("/store/counts", "at=missing").status == 404)
+    let job = try #require(await client.post("/store/counts", "at=many").header("Location"))
+    #expect(try await client.wait(for: "Objects in the snapshot many", at: job).contains("/entities/Book?at=many"))
+    #expect(try await numbers(client, "/?at=many", of: "Item")["objects"] as? Int == 6000)
+    #expect(try await numbers(client, "/?at=many", of: "Film")["objects"] as? Int == 2000)
+    #expect(try await numbers(client, "/", of: "Film")["objects"] is NSNull)
+  }
+
   @Test("an id or a URI leads to its object, with the concrete entity")
   func find() async throws {
     let ids = try fixture.fill(3)

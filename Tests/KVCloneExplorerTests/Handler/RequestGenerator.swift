@@ -39,7 +39,7 @@ struct RequestGenerator {
   private static let pages = [
     "/", "/entities/E", "/find", "/objects/E/N", "/objects/E/N/blob/A", "/objects/E/N/text/A", "/objects/E/N/history",
     "/objects/E/N/raw", "/clone/E/N", "/time", "/time/transactions/N", "/compare", "/compare/E/N", "/rollback/S",
-    "/model", "/model/E",
+    "/model", "/model/E", "/model/entities/E",
     "/model/versions", "/model/migration", "/store", "/store/check", "/graph/E/N", "/entities/E/explain",
   ]
 

@@ -9,12 +9,12 @@ package struct ModelDiagramSVG: Sendable {
 
   private let diagram: ModelDiagram
   private let links: Links?
-  /// The numbers of objects; empty without a store.
-  private let counts: [String: Int]
+  /// The numbers of objects in words; empty without a store.
+  private let counts: [String: String]
 
   package init(_ diagram: ModelDiagram) { self.init(diagram, links: nil) }
 
-  init(_ diagram: ModelDiagram, links: Links?, counts: [String: Int] = [:]) {
+  init(_ diagram: ModelDiagram, links: Links?, counts: [String: String] = [:]) {
     self.diagram = diagram
     self.links = links
     self.counts = counts
@@ -161,7 +161,7 @@ package struct ModelDiagramSVG: Sendable {
 
   private func note(_ entity: ModelDiagram.Entity) -> String {
     if entity.isAbstract { return "abstract" }
-    return counts[entity.name].map { Text.count($0, "object") } ?? ""
+    return counts[entity.name] ?? ""
   }
 
   private func row(_ row: ModelDiagram.Row, of entity: String, _ box: DiagramBox, _ y: Int) -> HTML {

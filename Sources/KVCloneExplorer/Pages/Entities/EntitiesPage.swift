@@ -6,9 +6,9 @@ struct EntitiesPage: Page {
   struct Item: Sendable {
     var entity: EntityDescription
     var depth: Int
-    /// The number of objects with the subentities, and of the entity itself; nil if they are unknown.
-    var total: Int?
-    var own: Int?
+    /// The number of objects with the subentities, and of the entity itself.
+    var total: EntityCount
+    var own: EntityCount
     /// The size of the table of a root entity in bytes; nil for subentities, which share it, and if it is unknown.
     var bytes: UInt64?
     var attributeCount: Int
@@ -16,40 +16,34 @@ struct EntitiesPage: Page {
   }
 
   let items: [Item]
-  let objectCount: Int?
+  let objectCount: EntityCount
+  private let isComplete: Bool
   let modelName: String
   let modelVersion: String
   let storeUUID: String
 
   static func read(_ context: PageContext) async throws -> EntitiesPage {
-    EntitiesPage(try await EntityCounts.read(context), context)
+    EntitiesPage(try await EntityCounts.read(context.store, at: context.snapshotName, context.deadline), context)
   }
 
-  private init(_ counts: EntityCounts, _ context: PageContext) {
-    let model = context.model
+  init(_ counts: EntityCounts, _ context: PageContext) {
+    let model = counts.model
     let roots = model.entities.filter { $0.superentityName == nil }.map(\.name).sorted()
     var items: [Item] = []
     func add(_ name: String, depth: Int) {
       guard let entity = model.entity(named: name) else { return }
       items.append(
         Item(
-          entity: entity, depth: depth, total: counts.total(of: name, in: model),
-          own: entity.isAbstract ? 0 : counts.own[name], bytes: counts.bytes[name],
+          entity: entity, depth: depth, total: counts.total(of: name), own: counts.own(of: name),
+          bytes: counts.bytes[name],
           attributeCount: model.attributes(of: name).count,
           relationshipCount: model.relationships(of: name).count))
       for child in model.directSubentities(of: name).sorted() { add(child, depth: depth + 1) }
     }
     for root in roots { add(root, depth: 0) }
     self.items = items
-    var sum: Int? = 0
-    for root in roots {
-      guard let total = counts.total(of: root, in: model) else {
-        sum = nil
-        break
-      }
-      sum = sum.map { $0 + total }
-    }
-    objectCount = sum
+    objectCount = counts.total
+    isComplete = items.allSatisfy { $0.total.exact != nil && $0.own.exact != nil }
     modelName = model.name
     modelVersion = model.versionIdentifier
     storeUUID = context.store.uuid.uuidString
@@ -60,7 +54,7 @@ struct EntitiesPage: Page {
 
   func html(_ context: PageContext) -> HTML {
     let figures: [(name: String, value: HTML)] = [
-      ("Objects", objectCount.map { Components.number($0) } ?? "not counted"),
+      ("Objects", objectCount.html),
       ("Entities", Components.number(items.count)), ("Model", "\(modelName)"), ("Version", "\(modelVersion)"),
     ]
     let rows = items.map { row($0, context) }
@@ -68,6 +62,16 @@ struct EntitiesPage: Page {
       \(ObjectSearch.form(context))\(Components.live("entities", Components.figures(figures) + table(rows)))
       \(Components.toolbar([Components.link("Sizes by entity and index", context.link(["store"]))]))
       """
+  }
+
+  /// The way to the numbers that take longer than a page.
+  private func rest(_ context: PageContext) -> HTML {
+    if isComplete { return .empty }
+    let items = context.snapshotName.map { [(name: "at", value: $0)] } ?? []
+    return "<p>Entities with a common table are counted by reading it, which takes longer than this page may.</p>"
+      + Components.toolbar([
+        Components.action("Count all objects", context.link(["store", "counts"], [("at", nil)]), items)
+      ])
   }
 
   private func table(_ rows: [[HTML]]) -> HTML {
@@ -86,30 +90,26 @@ struct EntitiesPage: Page {
     let indent = String(repeating: "\u{2003}", count: item.depth) + (item.depth > 0 ? "↳ " : "")
     let badge: HTML? = item.entity.isAbstract ? " \(Components.badge("abstract"))" : nil
     let link = Components.link(name, context.link(["entities", name]))
-    let hasSubentities = item.total != item.own || item.total == nil
+    let hasSubentities = item.total != item.own || item.total.exact == nil
     return [
-      "<span aria-hidden=\"true\">\(indent)</span>\(link)\(badge)", count(item.total),
-      hasSubentities ? count(item.own) : "", item.bytes.map { Components.bytes($0) } ?? "",
+      "<span aria-hidden=\"true\">\(indent)</span>\(link)\(badge)", item.total.html,
+      hasSubentities ? item.own.html : "", item.bytes.map { Components.bytes($0) } ?? "",
       Components.number(item.attributeCount),
       Components.number(item.relationshipCount),
     ]
-  }
-
-  private func count(_ count: Int?) -> HTML {
-    count.map { Components.number($0) } ?? Components.muted("not counted")
   }
 
   func write(to json: inout JSONWriter) {
     json.member("store", storeUUID)
     json.member("model", modelName)
     json.member("modelVersion", modelVersion)
-    json.nullable("objects", objectCount)
+    objectCount.write(to: &json, as: "objects")
     json.list("entities", items) { json, item in
       json.member("name", item.entity.name)
       json.nullable("parent", item.entity.superentityName)
       json.member("abstract", item.entity.isAbstract)
-      json.nullable("objects", item.total)
-      json.nullable("ownObjects", item.own)
+      item.total.write(to: &json, as: "objects")
+      item.own.write(to: &json, as: "ownObjects")
       json.nullable("bytes", item.bytes)
     }
   }
@@ -119,8 +119,8 @@ struct EntitiesPage: Page {
       columns: ["name", "parent", "abstract", "objects", "ownObjects", "bytes"],
       rows: items.map { item in
         [
-          item.entity.name, item.entity.superentityName, "\(item.entity.isAbstract)", item.total.map { "\($0)" },
-          item.own.map { "\($0)" }, item.bytes.map { "\($0)" },
+          item.entity.name, item.entity.superentityName, "\(item.entity.isAbstract)", item.total.exact.map { "\($0)" },
+          item.own.exact.map { "\($0)" }, item.bytes.map { "\($0)" },
         ]
       })
   }

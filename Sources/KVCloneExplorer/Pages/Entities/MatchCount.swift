@@ -16,15 +16,23 @@ enum MatchCount: Sendable, Equatable {
   /// - Parameter known: the number of results that were found otherwise.
   static func read(_ request: FetchRequest, known: Int, _ context: PageContext) async throws -> MatchCount {
     let reader = BoundedReader(store: context.store, deadline: Deadline(after: timeLimit))
+    let counts = EntityCountCache.of(context.store).latest(context.snapshotName)
     do {
-      return try await reader.read(at: context.snapshotName) { tx in try read(request, in: tx) }
+      return try await reader.read(at: context.snapshotName) { tx in try read(request, counts, in: tx) }
     } catch let error as ExplorerError where error.kind == .timeLimit {
       return known > 0 ? .moreThan(known - 1) : .unknown
     }
   }
 
-  private static func read(_ request: FetchRequest, in transaction: borrowing ReadTransaction) throws -> MatchCount {
+  private static func read(
+    _ request: FetchRequest, _ counts: EntityCountCache.Entry?, in transaction: borrowing ReadTransaction
+  ) throws -> MatchCount {
     if request.predicate == nil {
+      if let counts, counts.commit == (try transaction.currentToken().commit) {
+        let model = transaction._withSession { $0.schema.model }
+        let below = request.includesSubentities ? model.subentities(of: request.entityName) : []
+        return .exact(([request.entityName] + below).reduce(0) { $0 + (counts.own[$1] ?? 0) })
+      }
       let total = try transaction.tableCount(
         ofAll: request.entityName, includesSubentities: request.includesSubentities)
       if let total { return .exact(total) }

@@ -6,7 +6,7 @@ struct EntityModelPage: Page {
   let model: ManagedObjectModel
   let entity: EntityDescription
   /// The number of objects, without those of subentities.
-  let count: Int
+  let count: EntityCount
 
   var title: String { "Entity \(entity.name)" }
   var section: PageSection { .model }
@@ -29,7 +29,7 @@ struct EntityModelPage: Page {
 
   private func facts(_ context: PageContext) -> [(name: String, value: HTML)] {
     var facts: [(name: String, value: HTML)] = [
-      ("Objects", entity.isAbstract ? Components.badge("abstract") : Components.number(count))
+      ("Objects", entity.isAbstract ? Components.badge("abstract") : count.html)
     ]
     if let parent = entity.superentityName {
       facts.append(("Parent", Components.link(parent, context.link(modelOf: parent))))
@@ -199,7 +199,7 @@ struct EntityModelPage: Page {
     json.member("entity", entity.name)
     json.nullable("parent", entity.superentityName)
     json.member("abstract", entity.isAbstract)
-    json.member("objects", count)
+    count.write(to: &json, as: "objects")
     json.nullable("versionHash", model.versionHash(of: entity.name)?.hex)
     json.member("subentities", model.directSubentities(of: entity.name).sorted())
     json.list("properties", table.rows) { [columns = table.columns] json, row in

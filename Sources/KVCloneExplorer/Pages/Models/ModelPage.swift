@@ -3,8 +3,7 @@ import KVClone
 /// The model as a diagram, and the list of its entities.
 struct ModelPage: Page {
   let model: ManagedObjectModel
-  /// The numbers of objects, without those of subentities.
-  let counts: [String: Int]
+  let counts: EntityCounts
 
   var title: String { "Model \(model.versionIdentifier)" }
   var section: PageSection { .model }
@@ -19,13 +18,16 @@ struct ModelPage: Page {
       ("Entities", Components.number(model.entities.count)),
       ("Attributes", Components.number(model.entities.reduce(0) { $0 + $1.attributes.count })),
       ("Relationships", Components.number(model.entities.reduce(0) { $0 + $1.relationships.count })),
-      ("Objects", Components.number(counts.values.reduce(0, +))),
+      ("Objects", counts.total.html),
     ])
     if model.entities.isEmpty {
       return html + Components.empty("The model has no entities.")
     }
     html += Components.diagram(
-      "Entities and relationships", ModelDiagramSVG(ModelDiagram(model), links: links, counts: counts).svg)
+      "Entities and relationships",
+      ModelDiagramSVG(
+        ModelDiagram(model), links: links, counts: concrete.mapValues(\.text)
+      ).svg)
     html += Components.legend([
       ("a clone follows: copies the targets", "follow"), ("a clone shares the targets", "share"),
       ("a clone leaves it out", "skip"), ("a clone generates the value", "warning"),
@@ -41,6 +43,12 @@ struct ModelPage: Page {
         ]))
   }
 
+  /// The numbers of objects without those of subentities, of entities that are not abstract.
+  private var concrete: [String: EntityCount] {
+    let names = model.entities.filter { !$0.isAbstract }.map(\.name)
+    return Dictionary(names.map { ($0, counts.own(of: $0)) }) { first, _ in first }
+  }
+
   private func entities(_ context: PageContext) -> HTML {
     let columns: [(title: HTML, isNumeric: Bool)] = [
       ("Entity", false), ("Parent", false), ("Objects", true), ("Attributes", true), ("Relationships", true),
@@ -48,9 +56,9 @@ struct ModelPage: Page {
     ]
     let rows = model.entities.sorted { $0.name < $1.name }.map { entity -> [HTML] in
       let count: HTML =
-        counts[entity.name].map {
-          "<a href=\"\(context.link(["entities", entity.name]))\">\(Components.number($0))</a>"
-        } ?? Components.badge("abstract")
+        entity.isAbstract
+        ? Components.badge("abstract")
+        : "<a href=\"\(context.link(["entities", entity.name]))\">\(counts.own(of: entity.name).html)</a>"
       return [
         Components.link(entity.name, context.link(modelOf: entity.name)),
         entity.superentityName.map { Components.link($0, context.link(modelOf: $0)) } ?? .empty, count,
@@ -66,7 +74,7 @@ struct ModelPage: Page {
     json.member("name", model.name)
     json.member("version", model.versionIdentifier)
     json.member("hash", model.modelHash.hex)
-    json.member("counts", counts)
+    json.member("counts", concrete.compactMapValues(\.exact))
     if let shown = try? model.shownJSON() {
       json.key("model")
       json.raw(shown)

@@ -14,17 +14,17 @@ enum ModelRoutes {
   ]
 
   @Sendable private static func model(_ context: PageContext) async throws -> Route.Reply {
-    let (model, counts) = try await read(context)
-    return .page(ModelPage(model: model, counts: counts))
+    let counts = try await EntityCounts.read(context.store, at: context.snapshotName, context.deadline)
+    return .page(ModelPage(model: counts.model, counts: counts))
   }
 
   @Sendable private static func entity(_ context: PageContext) async throws -> Route.Reply {
-    let (model, counts) = try await read(context)
+    let counts = try await EntityCounts.read(context.store, at: context.snapshotName, context.deadline)
     let name = try context.parameter("entity")
-    guard let entity = model.entity(named: name) else {
+    guard let entity = counts.model.entity(named: name) else {
       throw ExplorerError(.notFound, "the model has no entity \(name); see the list of entities")
     }
-    return .page(EntityModelPage(model: model, entity: entity, count: counts[name] ?? 0))
+    return .page(EntityModelPage(model: counts.model, entity: entity, count: counts.own(of: name)))
   }
 
   @Sendable private static func versions(_ context: PageContext) async throws -> Route.Reply {
@@ -45,7 +45,7 @@ enum ModelRoutes {
 
   @Sendable private static func migration(_ context: PageContext) async throws -> Route.Reply {
     let versions = context.options.modelVersions
-    let current = context.model
+    let current = context.store.model
     let name = context.query["to"] ?? versions.last?.versionIdentifier
     guard let name else { return .page(MigrationPage(current: current, versions: [], target: nil, result: nil)) }
     guard let target = versions.last(where: { $0.versionIdentifier == name }) else {
@@ -61,7 +61,7 @@ enum ModelRoutes {
   ) async throws -> MigrationPage.Result {
     do {
       return .plan(
-        try await context.read { transaction in
+        try await BoundedReader(store: context.store, deadline: context.deadline).read(at: nil) { transaction in
           try MigrationPlan.estimate(to: target, MigrationOptions(versions: versions), in: transaction)
         })
     } catch let error as StoreError where error.kind == .invalidModel {
@@ -72,28 +72,5 @@ enum ModelRoutes {
         "the plan takes too long, because it reads all objects of changed entities; run `kvclone migrate --plan`, "
           + "which has no time limit")
     }
-  }
-
-  /// Reads the model of the state that the page shows, and the numbers of objects without those of subentities.
-  private static func read(_ context: PageContext) async throws -> (ManagedObjectModel, [String: Int]) {
-    try await context.read { transaction in
-      let model = transaction._withSession { $0.schema.model }
-      var counts: [String: Int] = [:]
-      for entity in model.entities where !entity.isAbstract {
-        counts[entity.name] = try transaction.count(entity: entity.name, includesSubentities: false)
-      }
-      return (model, counts)
-    }
-  }
-}
-
-extension PageContext {
-  /// Returns the URL of the page about an entity of the model.
-  ///
-  /// - Parameter suffix: of a format, at the end of the path.
-  func link(modelOf entity: String, _ suffix: String = "") -> String {
-    let link = link(["model", "entities", entity])
-    let end = link.firstIndex(of: "?") ?? link.endIndex
-    return link[..<end] + suffix + link[end...]
   }
 }

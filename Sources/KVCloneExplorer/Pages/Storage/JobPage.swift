@@ -6,10 +6,10 @@ import KVCloneOperations
 struct JobPage: Page {
   let job: StoreJob
 
-  /// - Parameter kind: of the path.
-  static func read(_ context: PageContext, isCheck: Bool) throws -> JobPage {
+  /// - Parameter name: the last segment of the path of the job's kind.
+  static func read(_ context: PageContext, below name: String) throws -> JobPage {
     guard let number = Int(try context.parameter("job")), let job = context.jobs.job(number),
-      job.kind.isCheck == isCheck
+      job.kind.path.last == name
     else {
       throw ExplorerError(.notFound, "this job does not exist, or is too old to be kept; start it again")
     }
@@ -28,6 +28,9 @@ struct JobPage: Page {
     context.link(job.kind.path + ["\(job.number)"] + last, [("at", nil)])
   }
 
+  /// The snapshot that is counted.
+  private var snapshot: String? { if case .counts(let snapshot) = job.kind { snapshot } else { nil } }
+
   // MARK: HTML
 
   func html(_ context: PageContext) -> HTML {
@@ -42,6 +45,7 @@ struct JobPage: Page {
     case .checked(let report): return CheckResult.html(report, context) + again(context)
     case .measured(let statistics):
       return StorageMap.html(statistics, context) + StorageTables.html(statistics, context)
+    case .counted(let counts): return CountResult.html(counts, snapshot, context)
     case .failed(let message): return Components.notice("The job failed: \(message)", "error") + again(context)
     case .cancelled: return Components.notice("The job was cancelled.") + again(context)
     }
@@ -52,7 +56,7 @@ struct JobPage: Page {
       switch progress?.phase {
       case nil: "Starting"
       case .read?: "Bytes read"
-      case .objects?: "Objects checked"
+      case .objects?: job.kind.path.last == "check" ? "Objects checked" : "Objects counted"
       case let phase?: phase.rawValue
       }
     return Components.progress(label, done: progress?.completed ?? 0, total: progress?.total) + """
@@ -66,7 +70,8 @@ struct JobPage: Page {
   }
 
   private func again(_ context: PageContext) -> HTML {
-    let items: [(name: String, value: String)] = job.kind == .check(readsData: true) ? [("data", "1")] : []
+    var items: [(name: String, value: String)] = job.kind == .check(readsData: true) ? [("data", "1")] : []
+    if let snapshot { items.append(("at", snapshot)) }
     return Components.toolbar([
       Components.action("Run again", context.link(job.kind.path, [("at", nil)]), items),
       Components.buttonLink("Store", context.link(["store"], [("at", nil)])),
@@ -87,6 +92,7 @@ struct JobPage: Page {
       json.nullable("total", progress?.total)
     case .checked(let report): json.check(report)
     case .measured(let statistics): json.statistics(statistics.summary, deep: statistics)
+    case .counted(let counts): CountResult.write(counts, to: &json)
     case .failed(let message): json.member("message", message)
     case .cancelled: break
     }
@@ -96,6 +102,7 @@ struct JobPage: Page {
     switch job.outcome {
     case .checked(let report): CheckResult.table(report)
     case .measured(let statistics): StorageTables.table(statistics)
+    case .counted(let counts): CountResult.table(counts)
     default: PageTable(columns: ["job", "state"], rows: [["\(job.number)", job.state]])
     }
   }

@@ -31,9 +31,9 @@ enum StorageMap {
   ) -> String? {
     let entity: String?
     switch kind {
-    case .objects: entity = context.model.entity(named: tile.name)?.name
+    case .objects: entity = context.store.model.entity(named: tile.name)?.name
     case .lists, .blobs, .indexes:
-      let owners = context.model.entities.map(\.name).filter { tile.name.hasPrefix("\($0).") }
+      let owners = context.store.model.entities.map(\.name).filter { tile.name.hasPrefix("\($0).") }
       entity = owners.max { $0.utf8.count < $1.utf8.count }
     case .history, .preimages, .snapshots: return context.link(["time"], [("at", nil)])
     default: return nil
