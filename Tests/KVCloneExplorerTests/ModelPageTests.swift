@@ -56,6 +56,23 @@ import Testing
     #expect(!html.contains("<style") && !html.contains(" style="))
   }
 
+  @Test func diagramsOfTheLatestModelsAreKept() async throws {
+    let fixture = try TestStore(Self.first)
+    let cache = ModelDiagramCache.of(fixture.store)
+    let client = ExplorerClient(fixture.store)
+    let page = await client.page("/model")
+    #expect(cache.count == 1)
+    let repeated = await client.page("/model")
+    #expect(repeated == page && cache.count == 1)
+    // Models that store the same data, with other rules.
+    for number in 0..<9 {
+      let model = Self.model("Notes", [AttributeDescription("size", .integer32, userInfo: ["n": "\(number)"])])
+      #expect(model.modelHash == Self.first.modelHash)
+      #expect(ModelDiagramSVG(cache.diagram(model)).text == ModelDiagramSVG(ModelDiagram(model)).text)
+    }
+    #expect(cache.count == 4)
+  }
+
   @Test func theModelIsAlsoJSONAndCSV() async throws {
     let fixture = try TestStore(DemoModel.model)
     let client = ExplorerClient(fixture.store)

@@ -26,7 +26,7 @@ struct ModelPage: Page {
     html += Components.diagram(
       "Entities and relationships",
       ModelDiagramSVG(
-        ModelDiagram(model), links: links, counts: concrete.mapValues(\.text)
+        ModelDiagramCache.of(context.store).diagram(model), links: links, counts: concrete.mapValues(\.text)
       ).svg)
     html += Components.legend([
       ("a clone follows: copies the targets", "follow"), ("a clone shares the targets", "share"),
