@@ -166,6 +166,84 @@ import Testing
     #expect(await client.send("GET", "/compare/Book/x?from=first&to=").status == 404)
   }
 
+  @Test("long values and lists are bounded in documents, and pages list all members that changed")
+  func longObject() async throws {
+    let files = try TestStore(snapshotModel)
+    let store = files.store
+    let (book, tags) = try await store.write { tx in
+      let tags = try (0..<2500).map { try tx.insert("Tag", ["name": .string("\($0)")]) }
+      return (try tx.insert("Book", [:], relationships: ["tags": tags]), tags)
+    }
+    try await store.createSnapshot(named: "before")
+    try await store.write { tx in
+      try tx.set(book, "title", .string(String(repeating: "<é>", count: 1 << 20)))
+      try tx.setMembers(book, "tags", [])
+    }
+    let client = ExplorerClient(store) { $0.requestTimeLimit = .seconds(60) }
+    let path = "/compare/Book/\(book.serial)"
+    for target in [path, "/compare"] {
+      let response = await client.send("GET", "\(target).json?from=before&to=&entity=Book")
+      #expect(response.status == 200 && response.text.utf8.count < 100_000, "\(target)")
+    }
+    let json = try #require(try await client.json(path + "?from=before&to=")["difference"] as? [String: Any])
+    let attributes = try #require(json["attributes"] as? [String: [String: Any]])
+    #expect((attributes["title"]?["new"] as? [String: Any])?["size"] as? Int == 4 << 20)
+    let change = try #require((json["relationships"] as? [String: [String: Any]])?["tags"])
+    #expect((change["removed"] as? [Any])?.count == 1000 && change["removedCount"] as? Int == 2500)
+    #expect(change["addedCount"] as? Int == 0)
+
+    let page = await client.page(path + "?from=before&to=")
+    #expect(page.contains("2400 more</a>") && page.utf8.count < 1 << 20)
+    var found: [String] = []
+    var next: String?
+    repeat {
+      let after = next.map { "&after=\($0)" } ?? ""
+      let json = try await client.json(path + "?from=before&to=&list=tags&side=removed&limit=999" + after)
+      #expect(json["count"] as? Int == 2500)
+      found += try #require(json["objects"] as? [String])
+      next = json["next"] as? String
+    } while next != nil && found.count < 2500
+    #expect(found == tags.map { "Tag/\($0.serial)" })
+    let html = await client.page(path + "?from=before&to=&list=tags&side=removed")
+    #expect(html.contains("href=\"/objects/Tag/1?at=before\"") && html.contains("after="))
+    for query in ["list=tags&side=x", "list=tags", "list=tags&side=added&after=x"] {
+      #expect(await client.send("GET", path + "?from=before&to=&\(query)").status == 400, "\(query)")
+    }
+    #expect(await client.send("GET", path + "?from=before&to=&list=pages&side=added").status == 404)
+  }
+
+  @Test(
+    "a difference that cannot be marked is stated",
+    arguments: [(String(repeating: "a ", count: 30_000), "b"), ("e", "\u{301}")])
+  func unmarked(_ text: String, _ end: String) async throws {
+    let files = try TestStore(snapshotModel)
+    let composed = text == "e" ? "\u{E9}" : text
+    let id = try files.store.insert("Book", ["title": .string(composed)])
+    try await files.store.createSnapshot(named: "before")
+    try await files.store.write { tx in try tx.set(id, "title", .string(text + end)) }
+    let page = await ExplorerClient(files.store).page("/compare/Book/\(id.serial)?from=before&to=")
+    #expect(page.contains("differs behind the part shown") && !page.contains("<ins>"))
+  }
+
+  @Test("the pages of a comparison count once, and again after a commit")
+  func countsOnce() async throws {
+    let library = try LibraryHistory()
+    let (from, present) = (try StoreState(library.store, named: "first"), StoreState.present)
+    let budget = Comparison.Budget(rows: 100, counts: 100)
+    let first = try Comparison(library.store, from: from, to: present, limit: 10, budget: budget)
+    let key = try ComparisonCounts.Key(library.store, from, present)
+    let known = ComparisonCounts.of(library.store).find(key)
+    #expect(first.hasAllCounts && known?.counts == first.counts && known?.isComplete == true)
+    // Without any time for counting.
+    let again = try Comparison(
+      library.store, from: from, to: present, limit: 10, budget: Comparison.Budget(rows: 100, counts: 0))
+    #expect(again.hasAllCounts && again.counts == first.counts)
+    try await library.store.write { tx in _ = try tx.insert("Tag", ["name": .string("new")]) }
+    #expect(ComparisonCounts.of(library.store).find(try ComparisonCounts.Key(library.store, from, present)) == nil)
+    let later = try Comparison(library.store, from: from, to: present, limit: 10, budget: budget)
+    #expect(later.total.inserted == first.total.inserted + 1)
+  }
+
   @Test("the comparison of an object equals that in the list, also for long lists and between later snapshots")
   func objectAlone() throws {
     let files = try TestStore(snapshotModel)

@@ -80,7 +80,7 @@ struct Comparison: Sendable {
   var total: Counts { counts.values.reduce(Counts(), +) }
 
   /// The longest JSON of a page in bytes: one difference has all of its values.
-  private static let maximumJSON = 4 << 20
+  private static let maximumJSON = 1 << 20
 
   /// Reads a page of differences.
   ///
@@ -96,22 +96,34 @@ struct Comparison: Sendable {
       try to.read(store) { new in
         try readRows(store, from, to, filter, after, limit, budget) { difference, row in
           if writesJSON {
-            row.json = try JSONWriter.object { try $0.difference(difference, old, new) }
+            row.json = try JSONWriter.object { try $0.difference(difference, old, new, .list) }
           } else {
             row.title = Self.title(difference, old, new)
           }
         }
       }
     }
+    let cache = ComparisonCounts.of(store)
+    let key = try ComparisonCounts.Key(store, from, to)
+    // The first page counts on, and the others show what it has found.
+    if let known = cache.find(key), known.isComplete || after != nil {
+      (counts, hasAllCounts) = (known.counts, known.isComplete)
+      return
+    }
     try count(store, from, to, budget)
+    if try ComparisonCounts.Key(store, from, to) == key {
+      cache.keep(ComparisonCounts.Entry(counts: counts, isComplete: hasAllCounts), key)
+    }
   }
 
   private static func title(
     _ difference: SnapshotDifference, _ old: borrowing ReadTransaction, _ new: borrowing ReadTransaction
   ) -> String? {
     // The present may have changed since the comparison began.
-    let object = difference.kind == .deleted ? try? old.object(difference.id) : try? new.object(difference.id)
-    return object.flatMap { DisplayName($0, in: $0.model).text }
+    func name(_ state: borrowing ReadTransaction) -> DisplayName? {
+      try? DisplayName.read(difference.id, in: state._withSession { $0.schema.model }, state)
+    }
+    return (difference.kind == .deleted ? name(old) : name(new))?.text
   }
 
   private mutating func readRows(

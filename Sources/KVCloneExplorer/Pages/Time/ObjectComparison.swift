@@ -10,8 +10,9 @@ struct ObjectComparison: Sendable {
     /// The beginning of a string.
     case text(String)
     case bytes(count: UInt64, isImage: Bool)
-    /// Members that only this state has; the first ones, and the number of all.
-    case members([ObjectName], count: Int)
+    /// Members that only this state has: the first ones, the number of all, and the last listed one if others follow
+    /// in a list of changes.
+    case members([ObjectName], count: Int, last: ObjectID? = nil)
     /// The object does not exist in this state.
     case absent
   }
@@ -29,11 +30,11 @@ struct ObjectComparison: Sendable {
   private(set) var object: ObjectName
   private(set) var kind: SnapshotDifference.Kind?
   private(set) var properties: [Property] = []
-  /// The JSON object of the difference, of objects that differ; nil in other formats: it has all members.
+  /// The JSON object of the difference, of objects that differ; nil in other formats.
   private(set) var json: String?
 
   /// The number of members that are listed.
-  private static let maximumMembers = 100
+  static let maximumMembers = 100
   /// The number of characters of a string that are shown.
   private static let maximumText = 20_000
 
@@ -58,7 +59,7 @@ struct ObjectComparison: Sendable {
     kind = difference.kind
     // The name that was given may be that of a super-entity.
     self.object = ObjectName(entity: difference.entityName, serial: id.serial)
-    if writesJSON { json = try JSONWriter.object { try $0.difference(difference, old, new) } }
+    if writesJSON { json = try JSONWriter.object { try $0.difference(difference, old, new, .object) } }
     switch difference.kind {
     case .inserted:
       properties = try Self.all(id, new).map { Property(name: $0.name, old: .absent, new: $0.side) }
@@ -74,14 +75,14 @@ struct ObjectComparison: Sendable {
       for relationship in difference.relationships.sorted(by: { $0.name < $1.name }) {
         properties.append(
           Property(
-            name: relationship.name, old: try Self.members(relationship.removed, relationship.removed.count, old),
-            new: try Self.members(relationship.added, relationship.added.count, new),
+            name: relationship.name, old: try Self.changed(relationship.removed, old),
+            new: try Self.changed(relationship.added, new),
             isReordered: relationship.isReordered))
       }
     }
   }
 
-  private static func id(
+  static func id(
     _ object: ObjectName, _ old: borrowing ReadTransaction, _ new: borrowing ReadTransaction
   ) throws -> ObjectID {
     do {
@@ -149,6 +150,12 @@ struct ObjectComparison: Sendable {
       }
     } catch is Enough {}
     return sample
+  }
+
+  private static func changed(_ ids: [ObjectID], _ state: borrowing ReadTransaction) throws -> Side {
+    let shown = ids.prefix(maximumMembers)
+    guard case .members(let names, let count, _) = try members(Array(shown), ids.count, state) else { return .absent }
+    return .members(names, count: count, last: ids.count > shown.count ? shown.last : nil)
   }
 
   private static func members(_ ids: [ObjectID], _ count: Int, _ state: borrowing ReadTransaction) throws -> Side {

@@ -7,11 +7,21 @@ struct ObjectComparisonPage: Page {
   let to: StoreState
   let comparison: ObjectComparison
 
-  static func read(_ context: PageContext) throws -> ObjectComparisonPage {
+  static func answer(_ context: PageContext) throws -> Route.Reply {
+    if let name = context.query["list"] { return .page(try ChangedMembersPage.read(name, context)) }
+    return .page(try read(context))
+  }
+
+  /// The object of the path.
+  static func object(_ context: PageContext) throws -> ObjectName {
     guard let serial = UInt64(try context.parameter("serial")) else {
       throw ExplorerError(.notFound, "the last part of the path is not the serial number of an object")
     }
-    let object = ObjectName(entity: try context.parameter("entity"), serial: serial)
+    return ObjectName(entity: try context.parameter("entity"), serial: serial)
+  }
+
+  private static func read(_ context: PageContext) throws -> ObjectComparisonPage {
+    let object = try object(context)
     let store = context.store
     let (from, to) = (
       try StoreState(store, named: context.query["from"]), try StoreState(store, named: context.query["to"])
@@ -68,7 +78,10 @@ struct ObjectComparisonPage: Page {
 
   private func name(_ property: ObjectComparison.Property) -> HTML {
     let reordered = property.isReordered ? Components.badge("reordered", "warning") : .empty
-    return "\(Components.code(property.name)) \(reordered)"
+    let isMarked = property.text?.isMarked ?? true
+    let hidden: HTML? =
+      isMarked ? nil : Components.muted("differs behind the part shown, or only in the encoding of characters")
+    return "\(Components.code(property.name)) \(reordered)\(hidden)"
   }
 
   private func side(
@@ -80,7 +93,7 @@ struct ObjectComparisonPage: Page {
     case .value(let value): value.map { Components.code(Excerpt.beginning(of: $0, 2000)) } ?? Components.missing
     case .text(let value): text ?? "<div class=\"text\">\(TextDifference.lines(of: value))</div>"
     case .bytes(let count, let isImage): bytes(property.name, count, isImage: isImage, state, context)
-    case .members(let names, let count): members(names, count, property, state, context)
+    case .members(let names, let count, let last): members(names, count, last, property, state, context)
     }
   }
 
@@ -96,15 +109,28 @@ struct ObjectComparisonPage: Page {
   }
 
   private func members(
-    _ names: [ObjectName], _ count: Int, _ property: ObjectComparison.Property, _ state: StoreState,
+    _ names: [ObjectName], _ count: Int, _ last: ObjectID?, _ property: ObjectComparison.Property, _ state: StoreState,
     _ context: PageContext
   ) -> HTML {
     if count == 0 { return Components.muted("–") }
     let items = names.map { name -> HTML in
       "<li>\(Components.link(name.text, context.link(to: name, in: state.name)))</li>"
     }
-    let rest: HTML = count > names.count ? "<li>and \(Components.number(count - names.count)) more</li>" : .empty
-    return "<ul class=\"members\">\(items)\(rest)</ul>"
+    if count <= names.count { return "<ul class=\"members\">\(items)</ul>" }
+    let target =
+      last.map { last in
+        // Removed members are those of the old state.
+        context.link(
+          replacing: [
+            ("list", property.name), ("side", state.name == from.name ? "removed" : "added"),
+            ("after", ListPosition.text(last)), ("limit", nil),
+          ])
+      }
+      ?? context.link(
+        ["objects"] + comparison.object.segments + ["members", property.name], [("at", state.name.nonEmpty)])
+    return """
+      <ul class="members">\(items)<li>\(Components.link("\(count - names.count) more", target))</li></ul>
+      """
   }
 
   func write(to json: inout JSONWriter) {
@@ -130,7 +156,7 @@ extension ObjectComparison.Side {
     case .value(let value): value
     case .text(let text): text
     case .bytes(let count, _): "<\(Text.bytes(count))>"
-    case .members(let names, let count):
+    case .members(let names, let count, _):
       (names.map(\.text) + (count > names.count ? ["… \(count) in all"] : [])).joined(separator: " ")
     }
   }

@@ -43,10 +43,24 @@ extension SnapshotDifference.Kind {
   }
 }
 
+/// The parts of a difference that a document of a page has.
+package struct DifferenceLimits: Sendable {
+  /// The longest value, in bytes. Longer ones are objects with `size`, and `beginning` for texts.
+  var valueBytes: Int
+  /// The number of added and of removed members. `addedCount` and `removedCount` are those of all.
+  var members: Int
+
+  static let object = DifferenceLimits(valueBytes: 1 << 20, members: 1000)
+  static let list = DifferenceLimits(valueBytes: 16 << 10, members: 100)
+}
+
 extension JSONWriter {
   /// Writes the members of one entry of the document of `snapshot diff`.
+  ///
+  /// - Parameter limits: nil for whole values and lists.
   package mutating func difference(
-    _ difference: SnapshotDifference, _ old: borrowing ReadTransaction, _ new: borrowing ReadTransaction
+    _ difference: SnapshotDifference, _ old: borrowing ReadTransaction, _ new: borrowing ReadTransaction,
+    _ limits: DifferenceLimits? = nil
   ) throws {
     member(difference.kind.word, difference.name)
     if difference.kind == .updated {
@@ -56,9 +70,9 @@ extension JSONWriter {
         key(attribute.name)
         beginObject()
         key("old")
-        value(attribute.old)
+        value(attribute.old, limits)
         key("new")
-        value(attribute.new)
+        value(attribute.new, limits)
         endObject()
       }
       endObject()
@@ -67,8 +81,8 @@ extension JSONWriter {
       for relationship in difference.relationships.sorted(by: { $0.name < $1.name }) {
         key(relationship.name)
         beginObject()
-        try members("added", relationship.added, new)
-        try members("removed", relationship.removed, old)
+        try members("added", relationship.added, new, limits)
+        try members("removed", relationship.removed, old, limits)
         member("reordered", relationship.isReordered)
         endObject()
       }
@@ -76,23 +90,35 @@ extension JSONWriter {
     }
   }
 
-  /// A value; for a blob, its size.
-  private mutating func value(_ value: AttributeValue?) {
+  /// A value; for a blob and a long value, its size.
+  private mutating func value(_ value: AttributeValue?, _ limits: DifferenceLimits?) {
+    let longest = limits?.valueBytes ?? .max
     switch value {
     case nil: null()
-    case .blob(let blob)?:
-      beginObject()
-      member("size", blob.byteCount)
-      endObject()
+    case .blob(let blob)?: long(blob.byteCount)
+    case .string(let text)? where text.utf8.count > longest, .uri(let text)? where text.utf8.count > longest:
+      long(UInt64(text.utf8.count), beginning: Excerpt.beginning(of: text, 1000))
+    case .binary(let data)? where data.count > longest, .transformable(let data)? where data.count > longest:
+      long(UInt64(data.count))
     case let value?: AttributeJSON.write(value, to: &self)
     }
   }
 
-  private mutating func members(_ name: String, _ ids: [ObjectID], _ state: borrowing ReadTransaction) throws {
+  private mutating func long(_ byteCount: UInt64, beginning: String? = nil) {
+    beginObject()
+    member("size", byteCount)
+    if let beginning { member("beginning", beginning) }
+    endObject()
+  }
+
+  private mutating func members(
+    _ name: String, _ ids: [ObjectID], _ state: borrowing ReadTransaction, _ limits: DifferenceLimits?
+  ) throws {
     key(name)
     beginArray()
-    for id in ids { string(try state.name(of: id)) }
+    for id in ids.prefix(limits?.members ?? .max) { string(try state.name(of: id)) }
     endArray()
+    if limits != nil { member("\(name)Count", ids.count) }
   }
 }
 

@@ -7,7 +7,7 @@ enum TimeRoutes {
     .post("/time") { .redirect(try await createSnapshot($0)) },
     .get("/time/transactions/:commit") { .page(try await TransactionPage.read($0)) },
     .get("/compare") { .page(try ComparisonPage.read($0)) },
-    .get("/compare/:entity/:serial") { .page(try ObjectComparisonPage.read($0)) },
+    .get("/compare/:entity/:serial") { try ObjectComparisonPage.answer($0) },
     .get("/rollback/:snapshot", isLong: true) { .page(try await RollbackPage.read($0)) },
     .post("/rollback/:snapshot") { .redirect(try await RollbackPage.run($0)) },
     .get("/rollback/:snapshot/done") { .page(try RollbackResultPage.read($0)) },
