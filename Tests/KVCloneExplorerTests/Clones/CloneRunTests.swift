@@ -144,6 +144,43 @@ struct CloneRunTests {
     #expect(try fixture.lines() == before)
   }
 
+  @Test("when the explorer no longer knows the clone, its page leads to the rollback, which undoes it")
+  func undoAfterRestart() async throws {
+    let (fixture, note, _) = try CloneStore.notes()
+    let client = CloneClient(fixture.store, allowsWrites: true)
+    let before = try fixture.lines()
+    let path = "/clone/Note/\(note.serial)"
+    let target = try await client.follow(path, try form(await client.page(path)))
+    let key = try #require(QueryItems(target.query)?["key"])
+    #expect(CloneRecords.of(fixture.store).clones(key)?.span == 7)
+    #expect(await client.page(target.path, target.query).contains("\(path)/undo"))
+    let snapshot = try #require(try fixture.store.snapshots().first)
+    #expect(snapshot.isAutomatic && snapshot.userInfo[CloneRun.keyName] == key)
+
+    CloneRecords.of(fixture.store).remove(key)
+    let page = await client.page(target.path, target.query)
+    #expect(!page.contains("\(path)/undo") && page.contains("href=\"/rollback/\(snapshot.name)\""))
+    let refused = await client.post("\(path)/undo", [("key", key)])
+    #expect(refused.status == 404 && refused.content.contains("roll back to the snapshot before it"))
+    #expect(await client.page("/rollback/\(snapshot.name)").contains("method=\"post\""))
+    _ = try await client.follow("/rollback/\(snapshot.name)", [])
+    #expect(try fixture.lines() == before)
+    // The result of the rollback removed the clone, and with it its page.
+    #expect([200, 404].contains(await client.get(target.path, target.query).status))
+  }
+
+  @Test("without the clone's objects and without its snapshot, the page names another way")
+  func undoWithoutSnapshot() async throws {
+    let (fixture, note, _) = try CloneStore.notes()
+    let client = CloneClient(fixture.store, allowsWrites: true)
+    let target = try await client.follow("/clone/Note/\(note.serial)", [("key", "k")])
+    CloneRecords.of(fixture.store).remove("k")
+    let name = try #require(try fixture.store.snapshots().first?.name)
+    try await fixture.store.deleteSnapshot(named: name)
+    let page = await client.page(target.path, target.query)
+    #expect(page.contains("kvclone delete") && !page.contains("/rollback/"))
+  }
+
   @Test("a clone of a single object needs no snapshot")
   func single() async throws {
     let fixture = try CloneStore(MOClonerModel.model)

@@ -13,6 +13,10 @@ package struct CreatedClones: Sendable {
     ranges[id.rootCode] = min(range.lowerBound, id.serial)...max(range.upperBound, id.serial)
   }
 
+  /// The number of serials in the ranges. If it is the number of clones, no other object is in them: an attempt that
+  /// was repeated leaves a gap, which can have objects of other transactions.
+  package var span: UInt64 { ranges.values.reduce(0) { $0 + ($1.upperBound - $1.lowerBound + 1) } }
+
   /// Returns the objects that still exist, in ascending order of their ids.
   fileprivate func remaining(in session: borrowing Session) throws(StoreError) -> ObjectSet {
     var found = ObjectSet()

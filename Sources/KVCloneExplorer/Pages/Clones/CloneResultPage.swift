@@ -29,7 +29,7 @@ struct CloneResultPage: Page {
       throw ExplorerError(.notFound, "no clone has this idempotency key; open the preview of the object again")
     }
     let made = CloneRecords.of(store).clones(key)
-    let model = context.model
+    let model = store.model
     var remaining: Int?
     if let made { remaining = try await count(made, context) }
     let known = remaining
@@ -110,6 +110,13 @@ struct CloneResultPage: Page {
       html += """
         <p>\(Components.link("Roll back the whole store to the snapshot before the \(change)", target)) – also undoes all \
         later changes of the store; the plan is shown first.</p>
+        """
+    }
+    if html.isEmpty, remaining != 0, !roots.isEmpty {
+      html = """
+        <p>The explorer was started again since, and the snapshot before the clone no longer exists. Delete the objects \
+        that the clone created, such as with <code>kvclone delete</code>, or roll back to an earlier snapshot of the \
+        \(Components.link("list of snapshots", context.link(["time"], [("at", nil)]))).</p>
         """
     }
     return html.isEmpty ? html : Components.section("Undo", html)

@@ -56,6 +56,8 @@ struct CloneRun: Sendable {
           try await store.clone([id], options: options)
         }
       if result.isRepeated, let before { try await store.deleteSnapshot(named: before.name) }
+      // Otherwise the undo could delete objects of other transactions.
+      if !result.isRepeated, let span = made.clones(key)?.span, span != UInt64(result.objectCount) { made.remove(key) }
     } catch {
       if try CloneResult.stored(for: key, in: store) == nil { made.remove(key) }
       if let before { try await store.deleteSnapshot(named: before.name) }
