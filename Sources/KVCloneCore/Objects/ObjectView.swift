@@ -80,6 +80,18 @@ public struct ObjectView: ~Escapable {
     return try entity.value(named: attribute, in: record, id: id, schema: schema)
   }
 
+  /// Returns the first bytes of a text in the record, and its length in bytes, regardless of the length of the text;
+  /// nil for other attributes, and for values that are not in the record.
+  package func textBeginning(_ attribute: String, byteLimit: Int) -> (bytes: [UInt8], byteCount: Int)? {
+    guard let found = entity.storedAttribute(attribute), let preset = found.field,
+      [.string, .uri].contains(found.description.type),
+      let field = entity.field(preset, code: found.code, in: record), !record.isNull(field)
+    else { return nil }
+    let text = record.variableBytes(field)
+    let beginning = text.extracting(0..<min(text.byteCount, byteLimit))
+    return (beginning.withUnsafeBytes { Array($0) }, text.byteCount)
+  }
+
   /// Returns the target of a to-one relationship; nil if it is empty or the name is unknown.
   public func toOne(_ relationship: String) -> ObjectID? { entity.toOne(relationship, record) }
 

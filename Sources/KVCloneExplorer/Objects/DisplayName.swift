@@ -23,13 +23,12 @@ struct DisplayName: Sendable, Hashable {
   /// Returns the name of an object that a transaction reads.
   init(_ view: ObjectView, in model: ManagedObjectModel) throws {
     self.init(entity: view.entityName, serial: view.id.serial)
-    if let attribute = Self.attribute(of: entity, in: model) { text = Self.text(try view.value(attribute)) }
-  }
-
-  /// Returns the name of an object.
-  init(_ object: ManagedObject, in model: ManagedObjectModel) {
-    self.init(entity: object.entityName, serial: object.id.serial)
-    if let attribute = Self.attribute(of: entity, in: model) { text = Self.text(object[attribute]) }
+    guard let attribute = Self.attribute(of: entity, in: model) else { return }
+    if let beginning = view.beginning(ofText: attribute, scalars: Self.maximumLength) {
+      text = Self.text(.string(beginning.text))
+    } else {
+      text = Self.text(try view.value(attribute))
+    }
   }
 
   /// Returns the name of an existing object.
@@ -77,6 +76,20 @@ struct DisplayName: Sendable, Hashable {
     case .string(let text)?, .uri(let text)?: Excerpt.beginning(of: text, maximumLength)
     case let value?: ValueText.cell(value, isPlain: true)
     }
+  }
+}
+
+extension ObjectView {
+  /// Returns a text, or its beginning and an ellipsis; nil for other attributes and values. The text is not copied.
+  ///
+  /// - Parameter scalars: the longest beginning, in Unicode scalars.
+  func beginning(ofText attribute: String, scalars: Int) -> (text: String, byteCount: Int, isCut: Bool)? {
+    // A scalar has at most four bytes, and one more shows that the text continues.
+    guard let part = textBeginning(attribute, byteLimit: 4 * (scalars + 1)) else { return nil }
+    let isPart = part.bytes.count < part.byteCount
+    let read = String(decoding: isPart ? UTF8Part.whole(part.bytes) : part.bytes[...], as: UTF8.self)
+    let text = Excerpt.beginning(of: read, scalars)
+    return (text, part.byteCount, isPart || text.utf8.count != read.utf8.count)
   }
 }
 

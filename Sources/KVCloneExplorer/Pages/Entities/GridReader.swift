@@ -7,10 +7,8 @@ struct GridReader: Sendable {
   let context: PageContext
   let query: GridQuery
 
-  /// The longest text in a cell of a page in HTML, in Unicode scalars.
-  private static let textLimit = 200
   /// The size of the texts after which a page ends, in bytes.
-  private static let maximumByteCount = 4 << 20
+  private static let maximumByteCount = 1 << 20
 
   init(_ context: PageContext) throws {
     self.context = context
@@ -36,7 +34,7 @@ struct GridReader: Sendable {
       return page
     }
     do {
-      let part = try await context.read { tx in try read(query.position, textLimit: isHTML ? Self.textLimit : nil, tx) }
+      let part = try await context.read { tx in try read(query.position, isHTML ? .html : .data, tx) }
       page.show(part, context)
       let known = part.rows.count + (part.hasMore ? 1 : 0)
       let isComplete = query.position == nil && !part.hasMore
@@ -59,7 +57,7 @@ struct GridReader: Sendable {
   /// - Parameter prefersIndexOrder: whether to read an index that has the order also where reading and sorting all
   ///   matches costs less for one page.
   func read(
-    _ position: (text: String, isBackward: Bool)?, textLimit: Int?, prefersIndexOrder: Bool = false,
+    _ position: (text: String, isBackward: Bool)?, _ limit: GridTextLimit?, prefersIndexOrder: Bool = false,
     _ transaction: borrowing ReadTransaction
   ) throws -> Part {
     let request = query.request
@@ -78,7 +76,7 @@ struct GridReader: Sendable {
     // Towards the further results, so that a page that ends early continues there.
     let ids = span.isBackward ? found.ids.reversed() : found.ids
     for (place, id) in ids.enumerated() {
-      let row = try GridRow.read(id, query.columns, textLimit: textLimit, in: context.model, transaction)
+      let row = try GridRow.read(id, query.columns, limit, in: context.model, transaction)
       part.rows.append(row)
       byteCount += row.byteCount
       if byteCount > Self.maximumByteCount, place + 1 < ids.count {

@@ -9,9 +9,9 @@ struct GridRow: Sendable {
 
   /// Reads an object.
   ///
-  /// - Parameter textLimit: the longest text in Unicode scalars; nil for whole texts.
+  /// - Parameter limit: of texts; nil for whole ones.
   static func read(
-    _ id: ObjectID, _ columns: [GridColumn], textLimit: Int?, in model: ManagedObjectModel,
+    _ id: ObjectID, _ columns: [GridColumn], _ limit: GridTextLimit?, in model: ManagedObjectModel,
     _ transaction: borrowing ReadTransaction
   ) throws -> GridRow {
     var targets: [(cell: Int, id: ObjectID)] = []
@@ -19,7 +19,7 @@ struct GridRow: Sendable {
       var cells: [GridCell] = []
       for column in columns {
         switch column.kind {
-        case .attribute: cells.append(GridCell(try view.value(column.name), textLimit: textLimit))
+        case .attribute: cells.append(try GridCell(view, column.name, limit))
         case .toMany: cells.append(.count(view.count(column.name)))
         case .toOne:
           if let target = view.toOne(column.name) { targets.append((cells.count, target)) }
@@ -38,32 +38,53 @@ struct GridRow: Sendable {
   var byteCount: Int { cells.reduce(0) { $0 + $1.byteCount } }
 }
 
+/// The length of texts in a grid.
+struct GridTextLimit: Sendable {
+  /// The longest text that is shown as a whole, in Unicode scalars.
+  var whole: Int
+  /// The length of the beginning of a longer text.
+  var beginning: Int
+
+  static let html = GridTextLimit(whole: 200, beginning: 200)
+  static let data = GridTextLimit(whole: 64 << 10, beginning: 1000)
+}
+
 /// The value of a property of an object in a grid.
 enum GridCell: Sendable {
   case missing
   case value(AttributeValue)
-  /// A text, or its beginning.
-  case text(String, isCut: Bool)
+  /// A text, or its beginning and the size of all of it in bytes.
+  case text(String, size: Int?)
   /// The size of binary data.
   case bytes(UInt64)
   case object(DisplayName)
   /// The number of members of a relationship.
   case count(Int)
 
-  init(_ value: AttributeValue?, textLimit: Int?) {
-    switch value {
+  init(_ view: ObjectView, _ attribute: String, _ limit: GridTextLimit?) throws {
+    // A long text is not copied.
+    if let limit, let found = view.beginning(ofText: attribute, scalars: limit.whole) {
+      self = Self.text(found.text, found.isCut ? found.byteCount : nil, limit)
+      return
+    }
+    switch try view.value(attribute) {
     case nil: self = .missing
-    case .string(let text)?, .uri(let text)?:
-      let shown = textLimit.map { Excerpt.beginning(of: text, $0) } ?? text
-      self = .text(shown, isCut: shown.utf8.count != text.utf8.count)
+    case .string(let text)?, .uri(let text)?: self = Self.text(whole: text, limit)
     case .binary(let data)?, .transformable(let data)?: self = .bytes(UInt64(data.count))
     case .blob(let blob)?: self = .bytes(blob.byteCount)
-    case .composite?:
-      let text = ValueText.describe(value ?? .boolean(false))
-      let shown = textLimit.map { Excerpt.beginning(of: text, $0) } ?? text
-      self = .text(shown, isCut: shown.utf8.count != text.utf8.count)
+    case .composite(let elements)?: self = Self.text(whole: ValueText.describe(.composite(elements)), limit)
     case let value?: self = .value(value)
     }
+  }
+
+  private static func text(whole text: String, _ limit: GridTextLimit?) -> GridCell {
+    guard let limit else { return .text(text, size: nil) }
+    let shown = Excerpt.beginning(of: text, limit.whole)
+    return Self.text(shown, shown.utf8.count != text.utf8.count ? text.utf8.count : nil, limit)
+  }
+
+  private static func text(_ text: String, _ size: Int?, _ limit: GridTextLimit) -> GridCell {
+    .text(size == nil ? text : Excerpt.beginning(of: text, limit.beginning), size: size)
   }
 
   var byteCount: Int {
@@ -90,7 +111,12 @@ enum GridCell: Sendable {
     switch self {
     case .missing: json.null()
     case .value(let value): AttributeJSON.write(value, to: &json)
-    case .text(let text, _): json.string(text)
+    case .text(let text, nil): json.string(text)
+    case .text(let text, let size?):
+      json.beginObject()
+      json.member("size", size)
+      json.member("beginning", text)
+      json.endObject()
     case .bytes(let count):
       json.beginObject()
       json.member("size", count)
@@ -106,8 +132,8 @@ enum GridCell: Sendable {
     case .value(.date(let date)):
       return Components.time(ValueText.cell(.date(date), isPlain: true))
     case .value(let value): return "\(ValueText.cell(value, isPlain: true))"
-    case .text(let text, let isCut):
-      if !isCut { return "\(text)" }
+    case .text(let text, let size):
+      if size == nil { return "\(text)" }
       return "\(text) <a href=\"\(context.link(object.path + ["text", column.name]))\">whole text</a>"
     case .bytes(let count):
       return "<a href=\"\(context.link(object.path + ["blob", column.name]))\">\(Components.bytes(count))</a>"

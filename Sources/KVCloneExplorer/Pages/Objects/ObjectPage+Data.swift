@@ -4,11 +4,11 @@ import KVClone
 /// The JSON document of an object begins like that of `kvclone get --json`: `id`, `attributes` and `relationships` with
 /// the same names, order and encoding of values.
 ///
-/// Instead of the bytes of a blob, and of a text of more than 1 MiB, it has their size and URL, and of a relationship
+/// Instead of the bytes of a blob, and of a text of more than 128 KiB, it has their size and URL, and of a relationship
 /// the first 1,000 members, with the URL of the rest in `further`.
 extension ObjectPage {
   /// The reader for JSON and CSV.
-  static let dataReader = ObjectReader(textLimit: 1 << 20, memberLimit: 1000, readsSamples: false)
+  static let dataReader = ObjectReader(textLimit: 128 << 10, memberLimit: 1000, readsSamples: false)
 
   func write(to json: inout JSONWriter) {
     json.member("id", facts.name.id)
