@@ -13,6 +13,7 @@
     let options: ExplorerOptions
     let launchCode: LaunchCode?
     private let table: ConnectionTable
+    private let budget = ResponseBudget(limit: 32 << 20)
 
     /// The most connections, if the process may open enough files.
     private static let connectionLimit = 512
@@ -82,7 +83,8 @@
       }
       let place = table.admit()
       let connection = HTTPConnection(
-        socket: socket, pool: pool, place: place, explorer: explorer, options: options, launchCode: launchCode)
+        socket: socket, pool: pool, place: place, explorer: explorer, options: options, launchCode: launchCode,
+        budget: budget)
       place.attach(
         Task {
           await connection.serve()

@@ -11,6 +11,7 @@
     let explorer: Explorer
     let options: ExplorerOptions
     let launchCode: LaunchCode?
+    let budget: ResponseBudget
 
     /// The most bytes that are given to the system at once: a client that takes fewer in the time of
     /// ``ConnectionTable/Phase/sending`` is too slow.
@@ -112,6 +113,13 @@
         to: ExplorerRequest(
           method: head.method, path: head.path, query: launchCode?.query(for: head) ?? head.query,
           headers: head.fields.map { ($0.name, $0.value) }, body: request.body))
+      var byteCount = 0
+      if case .bytes(let bytes) = response.body { byteCount = bytes.count }
+      guard let reservation = budget.reserve(byteCount) else {
+        try await write(Self.bytes(.tooManyResponses))
+        return false
+      }
+      defer { withExtendedLifetime(reservation) {} }
       let framing = HTTPFraming(response, for: head)
       let keepsAlive = head.keepsAlive && framing != .untilClose
       let start = HTTPResponseHead.bytes(response, framing, closes: !keepsAlive)

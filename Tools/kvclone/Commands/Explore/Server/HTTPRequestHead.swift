@@ -47,14 +47,16 @@
     }
   }
 
-  /// A request that the server refuses before the explorer sees it. The connection is closed after the response.
+  /// A request that the server refuses by itself. The connection is closed after the response.
   enum HTTPRefusal: Error {
     case badRequest, timeout, lengthRequired, bodyTooLarge, targetTooLong, headTooLarge, wrongVersion
+    case tooManyResponses
 
     var status: Int {
       switch self {
       case .badRequest: 400
       case .timeout: 408
+      case .tooManyResponses: 503
       case .lengthRequired: 411
       case .bodyTooLarge: 413
       case .targetTooLong: 414
@@ -67,6 +69,7 @@
       switch self {
       case .badRequest: "the request is not valid HTTP/1.1"
       case .timeout: "the request did not arrive in time; send it again"
+      case .tooManyResponses: "too many clients have not yet received their pages; try again in a second"
       case .lengthRequired: "a body needs Content-Length; send it without Transfer-Encoding"
       case .bodyTooLarge: "the body of the request is too large"
       case .targetTooLong: "the URL is too long; shorten the predicate"
