@@ -77,6 +77,12 @@
       try #require(try isTrue(expression), "\(expression) at \(place)", sourceLocation: location)
     }
 
+    /// Runs a script that leads to another document, and waits until that is loaded.
+    func follow(_ script: String, _ location: SourceLocation = #_sourceLocation) throws {
+      try evaluateVoid("window.isLeft = true; \(script)")
+      try wait(until: "!window.isLeft && document.readyState === 'complete'", location)
+    }
+
     /// Keys without a character.
     enum Key: String {
       case tab = "\u{E004}"

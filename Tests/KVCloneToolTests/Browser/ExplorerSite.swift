@@ -2,7 +2,7 @@
   import Foundation
   import Testing
 
-  /// The demo store, with a snapshot, served by `kvclone explore`, and a browser that has opened it.
+  /// A store, served by `kvclone explore`, and a browser that has opened it.
   final class ExplorerSite {
     let scratch: Scratch
     let browser: Browser
@@ -10,13 +10,12 @@
     let origin: String
     private let server: BackgroundProgram
 
-    /// - Parameter options: further options of `explore`.
-    init(_ options: String...) throws {
+    /// - Parameters:
+    ///   - options: further options of `explore`.
+    ///   - fill: creates the store.
+    init(_ options: String..., fill: (Scratch) throws -> Void = ExplorerSite.fillWithDemo) throws {
       scratch = try Scratch()
-      let demo = try scratch.run(["demo", "--at", scratch.store])
-      try #require(demo.code == 0, "\(demo.errors)")
-      try scratch.succeed("snapshot", "create", "before")
-      try scratch.succeed("clone", "Project/1")
+      try fill(scratch)
       server = try BackgroundProgram(
         Scratch.executable, ["--store", scratch.store, "--json", "explore", "--port", "0"] + options, in: scratch)
       let url = try server.wait { output -> String? in
@@ -27,6 +26,14 @@
       origin = "http://\(parts.host ?? ""):\(parts.port ?? 0)"
       browser = try Browser(in: scratch)
       try browser.open(url)
+    }
+
+    /// The demo store, with a snapshot, and a clone since.
+    static func fillWithDemo(_ scratch: Scratch) throws {
+      let demo = try scratch.run(["demo", "--at", scratch.store])
+      try #require(demo.code == 0, "\(demo.errors)")
+      try scratch.succeed("snapshot", "create", "before")
+      try scratch.succeed("clone", "Project/1")
     }
 
     func open(_ path: String) throws { try browser.open(origin + path) }
