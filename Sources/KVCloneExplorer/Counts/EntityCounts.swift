@@ -48,7 +48,8 @@ struct EntityCounts: Sendable {
     }
   }
 
-  /// Counts the objects whose number is unknown, in the same transaction, until `isWanted` returns false.
+  /// Counts the objects of the entities that have no number yet, in the same transaction, until `isWanted` returns
+  /// false.
   ///
   /// - Parameter isWanted: is called with the number of objects that were counted, after each 4,096.
   mutating func count(in transaction: borrowing ReadTransaction, while isWanted: (Int) -> Bool) throws {

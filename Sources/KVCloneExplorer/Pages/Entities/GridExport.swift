@@ -67,7 +67,7 @@ private actor GridExportRun {
   private var part: GridReader.Part?
   /// The number of rows of the part that were written.
   private var written = 0
-  /// What a row has beyond a chunk.
+  /// The part of a row that the last chunk has no room for.
   private var rest: ArraySlice<UInt8>
 
   init(_ reader: GridReader, _ start: GridReader.Part, _ place: GridExportPlace) {
