@@ -130,8 +130,10 @@
       #expect(
         try browser.text("[...document.querySelectorAll('main img')].filter((img) => img.naturalWidth > 0).length")
           == "2")
-      let text = try browser.text("document.querySelector('main').innerText")
-      #expect(text.contains(title) && text.contains("Changed"))
+      let row = "[...document.querySelectorAll('main tr')].find((row) => row.cells[0].innerText.startsWith('title'))"
+      let values = try browser.text("[...\(row).cells].slice(1).map((cell) => cell.innerText.trim()).join('|')")
+      #expect(values.hasPrefix(title + "|") && values.hasSuffix("|Changed"), "\(values)")
+      try expectReloadIsEqual(site)
       #expect(try browser.title(of: "/objects/Photo/1?at=before", on: site) == title)
       try site.open("/rollback/before")
       #expect(try browser.text("document.querySelector('main').innerText").contains("Photo/1"))
@@ -183,6 +185,25 @@
       try browser.press(.enter)
       try browser.wait(until: "location.pathname.endsWith('/result') && document.readyState === 'complete'")
       #expect(try browser.isTrue("document.querySelector('main a[href^=\"/objects/Project/\"]') !== null"))
+    }
+
+    @Test func everyPageIsADocumentAndATable() throws {
+      let site = try ExplorerSite()
+      var count = 0
+      try site.visitPages { (page) throws in
+        let script = """
+          const links = [...document.querySelectorAll('main a')].filter((a) => \
+            ['JSON', 'CSV'].includes(a.textContent)); \
+          Promise.all(links.map((a) => fetch(a.href).then((response) => \
+            [a.textContent, response.status, response.headers.get('content-type')].join(' ')))).then(done)
+          """
+        let answers = try #require(try site.browser.evaluateLater(script) as? [String])
+        #expect(
+          answers.sorted() == ["CSV 200 text/csv; charset=utf-8", "JSON 200 application/json"],
+          "\(page.path): \(answers)")
+        count += answers.count
+      }
+      #expect(count >= 30)
     }
 
     @Test(.enabled(if: Corpus.root != nil, "\(Corpus.missing)")) func storeOfCareKitIsBrowsed() throws {
