@@ -51,11 +51,13 @@
       var path: String
     }
 
-    /// Opens pages that links lead to, one of each kind, from the front page, and calls `body` on each.
+    /// Opens pages that links lead to, one of each kind, from some pages, and calls `body` on each.
     @discardableResult
-    func visitPages(limit: Int = 60, _ body: (Page) throws -> Void) throws -> [Page] {
-      var found = [Page(kind: "/", path: "/")]
-      var kinds: Set = ["/"]
+    func visitPages(
+      from start: [Page] = [Page(kind: "/", path: "/")], limit: Int = 60, _ body: (Page) throws -> Void
+    ) throws -> [Page] {
+      var found = start
+      var kinds = Set(start.map(\.kind))
       var next = 0
       while next < found.count {
         try open(found[next].path)
