@@ -196,12 +196,4 @@ extension ObjectStore {
   public func planRollback(to snapshot: Snapshot, objects: [ObjectID]? = nil) throws -> RollbackPlan {
     try RollbackCall(self, snapshot, objects).plan()
   }
-
-  /// Returns the plan of a rollback as ``planRollback(to:objects:)`` does.
-  ///
-  /// - Parameter timeout: the longest wait for the write lock, in place of that of the store's options.
-  /// - Throws: `busy` if another transaction holds the write lock for longer.
-  package func planRollback(to snapshot: Snapshot, objects: [ObjectID]?, timeout: Duration) throws -> RollbackPlan {
-    try RollbackCall(self, snapshot, objects, timeout: timeout).plan()
-  }
 }

@@ -28,6 +28,16 @@ public struct RollbackPlan: Sendable, Hashable {
     errors = reasons.issues
     errorCount = reasons.count
   }
+
+  /// Returns the plan of a rollback as ``ObjectStore/planRollback(to:objects:)`` does.
+  ///
+  /// - Parameter timeout: the longest wait for the write lock, in place of that of the store's options.
+  /// - Throws: `busy` if another transaction holds the write lock for longer.
+  package static func of(
+    _ snapshot: Snapshot, objects: [ObjectID]?, in store: ObjectStore, timeout: Duration
+  ) throws -> RollbackPlan {
+    try RollbackCall(store, snapshot, objects, timeout: timeout).plan()
+  }
 }
 
 /// The result of a rollback.

@@ -48,7 +48,7 @@ struct RollbackPage: Page {
     guard isQuick || isRequested else { return page }
     // On this thread: the queue of writers could wait for longer.
     do {
-      page.plan = try store.planRollback(to: target, objects: ids, timeout: lockTimeout)
+      page.plan = try RollbackPlan.of(target, objects: ids, in: store, timeout: lockTimeout)
     } catch let error as StoreError where error.kind == .busy {
       guard !isRequested else {
         throw ExplorerError(
