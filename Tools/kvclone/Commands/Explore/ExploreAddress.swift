@@ -22,7 +22,7 @@
     /// - Throws: a usage error for a text that is no IP address.
     static func check(_ text: String) throws {
       if parsed(text, 0) == nil {
-        throw Failure(usage: "--address \(text) is no IP address; give one of this machine, such as 127.0.0.1")
+        throw Failure(usage: "--address \(text) is not an IP address; give one of this machine, such as 127.0.0.1")
       }
     }
 
@@ -80,7 +80,7 @@
             + "a free one)")
       case EADDRNOTAVAIL:
         Failure(
-          "addressNotAvailable", "\(address) is no address of this machine; give one that `ip address` lists")
+          "addressNotAvailable", "\(address) is not an address of this machine; give one that `ip address` lists")
       case EACCES:
         Failure("portNotPermitted", "port \(port) needs privileges; choose one from 1024 (--port)")
       default: Failure(system: code, "the explorer cannot listen on port \(port) of \(address)")

@@ -9,10 +9,10 @@ import KVCloneExplorer
 
 struct ExploreCommand: StoreCommand {
   static let configuration = CommandConfiguration(
-    commandName: "explore", abstract: "Serves pages about the store for a browser, until interrupted.",
+    commandName: "explore", abstract: "Shows the store in a browser: serves pages until interrupted.",
     discussion: """
-      Prints the URL, which contains a secret token: the browser exchanges it for a cookie. Read-only unless --write is \
-      given. Needs a build with the explorer: `swift build --traits Explorer`.
+      Prints the URL, which contains a secret token; the browser exchanges it for a cookie. The store is opened \
+      read-only unless --write is given. Needs a build with the trait Explorer: `swift build --traits Explorer`.
       """,
     examples: [
       "kvclone -s notes.kvclone explore --open",
@@ -25,23 +25,23 @@ struct ExploreCommand: StoreCommand {
   @Option(help: "The TCP port; 0 takes a free one.")
   var port: UInt16 = 8484
 
-  @Option(help: "The IP address to listen on. Others than loopback are reachable from other machines.")
+  @Option(help: "The IP address to listen on. Only loopback addresses are unreachable from other machines.")
   var address = "127.0.0.1"
 
   @Option(
     name: .customLong("host"),
     help: ArgumentHelp(
-      "A further name of this server, as in URLs: for a reverse proxy or a forwarded port. Repeatable.",
+      "Also accept this name of the server in URLs, for a reverse proxy or a forwarded port. Repeatable.",
       valueName: "name[:port]"))
   var hosts: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "A model with versions that the page of migrations plans for: \(ModelPath.forms).", valueName: "path"),
+      "Plan migrations to the versions of this model on the page Migration: \(ModelPath.forms).", valueName: "path"),
     completion: ModelPath.completion)
   var model: String?
 
-  @Flag(help: "Allow changes: run clones, roll back to snapshots.")
+  @Flag(help: "Allow changes: clone objects, roll back to snapshots, create snapshots.")
   var write = false
 
   @Flag(help: "Open the URL in the default browser (xdg-open).")
@@ -68,8 +68,8 @@ struct ExploreCommand: StoreCommand {
       let server = ExplorerServer(address.socket, Explorer(store, options: options), options, launchCode: launchCode)
       if !address.isLoopback {
         global.note(
-          "kvclone: warning: \(address.host) is reachable from other machines, and HTTP is not encrypted: pages and the "
-            + "token can be read on the way; prefer a tunnel, such as ssh -L \(address.port):127.0.0.1:\(address.port)")
+          "kvclone: warning: \(address.host) is reachable from other machines, and HTTP is not encrypted: others can "
+            + "read pages and the token; prefer a tunnel, such as ssh -L \(address.port):127.0.0.1:\(address.port)")
       }
       try global.show {
         $0.member("url", address.url(token: token))
