@@ -25,7 +25,7 @@ struct ExplorerError: Error, Sendable, Equatable {
   }
 
   static var notFound: ExplorerError {
-    ExplorerError(.notFound, "there is no such page; start from the list of entities")
+    ExplorerError(.notFound, "the page does not exist; start from the list of entities")
   }
 
   var status: Int {

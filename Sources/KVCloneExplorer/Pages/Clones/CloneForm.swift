@@ -97,7 +97,8 @@ struct CloneForm: Sendable {
   ) throws(ExplorerError) -> Value? {
     guard let text = items[name], !text.isEmpty else { return nil }
     guard let value = Value(text), range.contains(value) else {
-      throw ExplorerError(.badRequest, "\(name) is a whole number from \(range.lowerBound) to \(range.upperBound)")
+      throw ExplorerError(
+        .badRequest, "\(name) is a whole number from \(range.lowerBound) to \(range.upperBound); correct it")
     }
     return value
   }

@@ -135,7 +135,7 @@ struct ClonePage: Page {
     let several = plan.map { $0.objectCount + $0.affectedObjectCount > 1 } ?? true
     let undo: HTML =
       several
-      ? "<p>An automatic snapshot of the present state is made before, to undo the clone.</p>"
+      ? "<p>An automatic snapshot of the present state is created first, so that the clone can be undone.</p>"
       : "<p>The clone can be deleted on the next page.</p>"
     let title = plan.map { "Clone \(Text.count($0.objectCount, "object"))" } ?? "Clone"
     return Components.section(

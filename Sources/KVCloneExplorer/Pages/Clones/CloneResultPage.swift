@@ -69,7 +69,7 @@ struct CloneResultPage: Page {
   func html(_ context: PageContext) -> HTML {
     var html = HTML.empty
     if roots.isEmpty {
-      html += Components.notice("The clone was deleted since.")
+      html += Components.notice("The clone no longer exists.")
     } else {
       html += Components.notice(
         "Cloned \(Text.count(result.objectCount, "object")) in \(Text.seconds(result.duration.inSeconds)).")
@@ -99,8 +99,8 @@ struct CloneResultPage: Page {
       let number: HTML = remaining.map { "\(Components.number($0)) " } ?? .empty
       html += """
         <form class="stack" method="post" action="\(context.link(path + ["undo"]))">\(Components.hidden([("key", key)]))\
-        <p>Deletes exactly the \(number)objects of the clone that exist. Links to them are removed; other objects, and \
-        later changes, remain.\(remaining == 1 ? nil : " An automatic snapshot is made before." as HTML)</p>\
+        <p>Deletes exactly the \(number)objects of the clone that still exist, and the links to them. Other objects and \
+        later changes remain.\(remaining == 1 ? nil : " An automatic snapshot is created first." as HTML)</p>\
         \(Components.button("Delete \(objects)", "danger"))</form>
         """
     }
@@ -108,14 +108,14 @@ struct CloneResultPage: Page {
       let change = snapshot.userInfo[CloneRun.changeName] ?? "change"
       let target = context.link(["rollback", snapshot.name], [("at", nil)])
       html += """
-        <p>\(Components.link("Roll back the whole store to the snapshot before the \(change)", target)) – also undoes all \
-        later changes of the store; the plan is shown first.</p>
+        <p>\(Components.link("Roll back the whole store to the snapshot before the \(change)", target)) – this also \
+        undoes all later changes of the store. The plan is shown first.</p>
         """
     }
     if html.isEmpty, remaining != 0, !roots.isEmpty {
       html = """
-        <p>The explorer was started again since, and the snapshot before the clone no longer exists. Delete the objects \
-        that the clone created, such as with <code>kvclone delete</code>, or roll back to an earlier snapshot of the \
+        <p>The explorer no longer knows the objects of the clone, and the snapshot before it no longer exists. Delete \
+        the objects with <code>kvclone delete</code>, or roll back to an earlier snapshot of the \
         \(Components.link("list of snapshots", context.link(["time"], [("at", nil)]))).</p>
         """
     }

@@ -68,7 +68,7 @@ struct EntitiesPage: Page {
   private func rest(_ context: PageContext) -> HTML {
     if isComplete { return .empty }
     let items = context.snapshotName.map { [(name: "at", value: $0)] } ?? []
-    return "<p>Entities with a common table are counted by reading it, which takes longer than this page may.</p>"
+    return "<p>Entities with a common table are counted by reading it, which needs more time than a page has.</p>"
       + Components.toolbar([
         Components.action("Count all objects", context.link(["store", "counts"], [("at", nil)]), items)
       ])

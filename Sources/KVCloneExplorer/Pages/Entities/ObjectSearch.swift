@@ -66,7 +66,7 @@ struct SearchPage: Page {
     }.sorted()
   }
 
-  var title: String { "No such object" }
+  var title: String { "Object not found" }
   var section: PageSection { .entities }
   var status: Int { 404 }
 
@@ -82,7 +82,7 @@ struct SearchPage: Page {
       hints.append(Components.link("All objects of \(entity)", context.link(["entities", entity])))
     }
     if context.snapshotName == nil, states == nil {
-      hints.append(Components.link("Snapshots, which may have a deleted object", context.link(["time"])))
+      hints.append(Components.link("Snapshots, which may contain a deleted object", context.link(["time"])))
     }
     for name in similar.prefix(10) { hints.append(Components.link(name, context.link(["entities", name]))) }
     return Components.notice(reason, "warning") + (states?.html(context) ?? .empty)

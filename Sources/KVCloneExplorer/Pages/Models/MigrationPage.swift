@@ -66,7 +66,7 @@ struct MigrationPage: Page {
     }
     return html
       + Components.notice(
-        "An estimate from the models and the numbers of objects. kvclone migrate --plan also finds refused objects."
+        "Estimated from the models and the numbers of objects. kvclone migrate --plan also finds rejected objects."
       )
   }
 

@@ -95,9 +95,12 @@ enum ValuePart {
       let name = try DisplayName.read(id, in: model, transaction)
       return (name, try ValueSource.find(attribute, of: id, in: transaction))
     }
-    guard let source else { throw ExplorerError(.notFound, "\(name.id) has no value of \(attribute)") }
+    guard let source else {
+      throw ExplorerError(.notFound, "\(name.id) has no value of \(attribute); see its attributes")
+    }
     guard let offset = context.query["offset"].map({ UInt64($0) }) ?? 0, offset <= source.byteCount else {
-      throw ExplorerError(.badRequest, "the value has \(source.byteCount) bytes; the offset is beyond its end")
+      throw ExplorerError(
+        .badRequest, "offset is not a number up to \(source.byteCount), the size of the value; correct it")
     }
     return (name, source, offset)
   }

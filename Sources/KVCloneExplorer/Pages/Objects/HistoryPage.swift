@@ -53,7 +53,7 @@ struct HistoryPage: Page {
   private static func badge(_ kind: ObjectChanges.Kind) -> HTML {
     switch kind {
     case .inserted: Components.badge("inserted", "good")
-    case .updated: Components.badge("updated", "neutral")
+    case .updated: Components.badge("changed", "neutral")
     case .deleted: Components.badge("deleted", "bad")
     }
   }
@@ -87,7 +87,7 @@ struct HistoryPage: Page {
     var before: UInt64?
     if let text = context.query["before"] {
       guard let commit = UInt64(text) else {
-        throw ExplorerError(.badRequest, "`before` is not the number of a commit")
+        throw ExplorerError(.badRequest, "before is not the number of a commit; remove it, or correct it")
       }
       before = commit
     }

@@ -85,7 +85,7 @@ extension MembersPage {
     var cursor: MemberCursor?
     if let text = context.query["after"] {
       guard let parsed = MemberCursor(text) else {
-        throw ExplorerError(.badRequest, "`after` is not the place of a member; follow the links of the first page")
+        throw ExplorerError(.badRequest, "after is not the position of a member; go to the first page")
       }
       cursor = parsed
     }

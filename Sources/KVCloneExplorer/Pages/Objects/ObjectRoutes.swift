@@ -57,7 +57,9 @@ enum ObjectRoutes {
   private static func blob(_ id: ObjectID, _ context: PageContext) async throws -> ExplorerResponse {
     let attribute = try context.parameter("attribute")
     let source = try await context.read { transaction in try ValueSource.find(attribute, of: id, in: transaction) }
-    guard let source else { throw ExplorerError(.notFound, "the object has no value of \(attribute)") }
+    guard let source else {
+      throw ExplorerError(.notFound, "the object has no value of \(attribute); see its attributes")
+    }
     return try await BlobResponse(source, context).response()
   }
 }

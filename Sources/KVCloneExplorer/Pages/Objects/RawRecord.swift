@@ -59,7 +59,7 @@ struct RawRecord: Sendable {
     }
     guard offset >= 0, offset <= stored.byteCount else {
       throw StoreError(
-        .invalidIndex, "the record has \(stored.byteCount) bytes; the offset is beyond its end", object: name)
+        .invalidIndex, "offset is above \(stored.byteCount), the size of the record; correct it", object: name)
     }
     table = entity.table.code.name ?? ""
     self.key = Hex.text(key.array)
@@ -207,7 +207,7 @@ extension RecordPart.Content {
 extension RawPage {
   static func read(_ name: String, _ context: PageContext) async throws -> RawPage {
     guard let offset = context.query["offset"].map({ Int($0) }) ?? 0 else {
-      throw ExplorerError(.badRequest, "`offset` is not a number of bytes")
+      throw ExplorerError(.badRequest, "offset is not a number of bytes; remove it, or correct it")
     }
     let record = try await context.read { transaction in
       try transaction._withSession { (session) throws(StoreError) in try RawRecord(name, from: offset, in: session) }

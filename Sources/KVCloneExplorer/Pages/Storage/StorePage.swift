@@ -96,7 +96,7 @@ struct StorePage: Page {
     guard statistics != nil else {
       return Components.empty(
         "A store in a cluster has no pages of its own.",
-        "Show the size of its tables in the server, and its stores with <code>kvclone cluster status</code>.")
+        "Measure its tables in the PostgreSQL server; <code>kvclone cluster status</code> lists the stores.")
     }
     let target = context.link(["store", "sizes"], [("at", nil)])
     let measure =
@@ -104,7 +104,7 @@ struct StorePage: Page {
       ? Components.buttonLink("Show the progress", target)
       : Components.action(deep == nil ? "Measure the space usage" : "Measure again", target)
     guard let deep else {
-      return Components.empty("The space usage was not measured: that reads the whole file.")
+      return Components.empty("The space usage is not measured yet, because this reads the whole file.")
         + Components.toolbar([measure])
     }
     let map = StorageMap.html(deep, context)

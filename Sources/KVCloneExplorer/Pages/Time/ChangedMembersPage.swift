@@ -34,7 +34,7 @@ struct ChangedMembersPage: Page {
         let id = try ObjectComparison.id(object, old, new)
         let difference = try StoreState.difference(of: id, store, from: from, to: to)
         guard let change = difference?.relationships.first(where: { $0.name == name }) else {
-          throw ExplorerError(.notFound, "the members of this relationship are the same in both states")
+          throw ExplorerError(.notFound, "the relationship has the same members in both states; choose another one")
         }
         let all = side == .added ? change.added : change.removed
         let rest = all[(all.firstIndex { after.map($0.isAbove) ?? true } ?? all.endIndex)...]

@@ -15,7 +15,7 @@ struct ObjectComparisonPage: Page {
   /// The object of the path.
   static func object(_ context: PageContext) throws -> ObjectName {
     guard let serial = UInt64(try context.parameter("serial")) else {
-      throw ExplorerError(.notFound, "the last part of the path is not the serial number of an object")
+      throw ExplorerError(.notFound, "the path does not end with the serial number of an object; correct it")
     }
     return ObjectName(entity: try context.parameter("entity"), serial: serial)
   }

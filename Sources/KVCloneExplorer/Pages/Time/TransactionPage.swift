@@ -12,7 +12,7 @@ struct TransactionPage: Page {
 
   static func read(_ context: PageContext) async throws -> TransactionPage {
     guard let commit = UInt64(try context.parameter("commit")) else {
-      throw ExplorerError(.notFound, "the last part of the path is not the number of a commit")
+      throw ExplorerError(.notFound, "the path does not end with the number of a commit; choose one in the history")
     }
     let position = try TransactionChanges.Position(context.query["after"])
     let limit = try context.rowLimit()
