@@ -52,8 +52,8 @@ struct ErrorPage: Page {
 
   /// The page for a client that may not see anything of the store, not even the name of its model.
   ///
-  /// - Parameter retry: the URL of the request: browsers do not send a strict cookie with a request that another site has begun,
-  ///   but with one that begins at this page.
+  /// - Parameter retry: the URL of the request. Browsers send a strict cookie with a link on this page, but not with a
+  ///   link on a page of another site.
   func bareDocument(_ stylesheet: String, retry: String?) -> HTML {
     let retry: HTML? = retry.map { "<p><a href=\"\($0)\">Try again</a></p>" }
     return """

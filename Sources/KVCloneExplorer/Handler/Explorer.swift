@@ -3,12 +3,12 @@ import KVCloneLMDB
 
 /// Answers requests of a browser with pages about a store.
 ///
-/// It needs no server of its own: a server passes requests on, and sends the responses. Requests read in short
-/// transactions, and change nothing unless ``ExplorerOptions/allowsWrites`` is set.
+/// A server of the caller passes requests on, and sends the responses. Requests read in short transactions, and change
+/// nothing unless ``ExplorerOptions/allowsWrites`` is set.
 ///
-/// A server passes path, query and headers unchanged: percent-encoded, and with repeated headers. It cancels the task of
-/// ``respond(to:)``, and releases the response, when the client disconnects. It limits the number of its connections,
-/// and the time that a client takes to send a request or to receive a response.
+/// The server passes path, query and headers unchanged: percent-encoded, and with repeated headers. It cancels the task
+/// of ``respond(to:)``, and releases the response, when the client disconnects. It limits connections, the memory of
+/// responses that clients have not yet received, and the time for sending a request and receiving a response.
 public final class Explorer: Sendable {
   /// The largest number of threads. Pages read the store without suspending, which would block the threads that all
   /// tasks of the process share.
@@ -56,8 +56,7 @@ public final class Explorer: Sendable {
     return response
   }
 
-  /// Ends the responses that do not end by themselves, cancels checks and measurements of the store, and answers all
-  /// further requests with 503.
+  /// Ends live updates, cancels jobs, and answers all further requests with 503.
   ///
   /// Call it when the server begins to shut down: the server can then wait until all responses have ended.
   public func shutdown() {

@@ -4,7 +4,7 @@ import KVCloneCore
 import KVCloneOperations
 import Synchronization
 
-/// The checks and measurements of an explorer: one at a time, and the latest results.
+/// The jobs of an explorer: one at a time, and the latest results.
 ///
 /// They belong to the explorer, not to a request: a result has a URL, and a browser that disconnects loses nothing.
 final class StoreJobs: Sendable {
@@ -109,7 +109,7 @@ final class StoreJobs: Sendable {
   /// The jobs that are kept, newest first.
   var all: [StoreJob] { state.withLock { $0.jobs.reversed() } }
 
-  /// Keeps a measurement that a request has made.
+  /// Keeps a measurement that a page has made.
   func keep(_ statistics: DeepStatistics) {
     state.withLock { state in
       state.jobs.removeAll { if case .measured = $0.outcome { true } else { false } }

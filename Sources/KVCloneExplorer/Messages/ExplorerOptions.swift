@@ -2,7 +2,7 @@ public import KVClone
 
 /// Options of an ``Explorer``.
 public struct ExplorerOptions: Sendable {
-  /// Whether requests may change the store: clone objects, and roll back to snapshots.
+  /// Whether requests may change the store: clone objects, roll back to snapshots, and create snapshots.
   public var allowsWrites = false
 
   /// The path below which a server mounts the explorer, such as `/explorer`; empty for the root.
@@ -28,13 +28,13 @@ public struct ExplorerOptions: Sendable {
   /// ``requestTimeLimit`` they get 503.
   public var maximumConcurrentRequests = 64
 
-  /// The number of open pages that notice commits by themselves, each by a response that does not end.
+  /// The number of concurrent live updates, each of which is a response that does not end.
   public var maximumOpenStreams = 256
 
   /// The time after which a page, such as a sort without an index, is cancelled with a message that names a remedy.
   public var requestTimeLimit = Duration.seconds(2)
 
-  /// The time after which a change of the store, or a check of all of it, is cancelled.
+  /// The time after which a change of the store, or the plan of a rollback, is cancelled. Jobs have no time limit.
   public var longRequestTimeLimit = Duration.seconds(60)
 
   /// Versions of the model to which the store could be migrated, from the earliest to the latest: the explorer shows

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The open responses that do not end by themselves: their number is bounded, and they end with the explorer.
+/// The live updates, responses that do not end by themselves: their number is bounded, and they end with the explorer.
 final class OpenStreams: Sendable {
   private struct State {
     var cancels: [UInt64: @Sendable () -> Void] = [:]

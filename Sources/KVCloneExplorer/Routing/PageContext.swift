@@ -15,9 +15,9 @@ struct PageContext: Sendable {
   let isNegotiated: Bool
   /// The end of the time that the request may take; ``read(_:)`` checks it by itself.
   var deadline: Deadline
-  /// The responses of the explorer that do not end by themselves.
+  /// The live updates of the explorer.
   let openStreams: OpenStreams
-  /// The checks and measurements of the store.
+  /// The jobs of the explorer.
   let jobs: StoreJobs
 
   /// The model of the state that the page shows: that of a snapshot can be an earlier version.
@@ -30,8 +30,7 @@ struct PageContext: Sendable {
   ///
   /// Keep it short, and render after it: a transaction retains pages of the file.
   ///
-  /// - Throws: ``ExplorerError`` with `timeLimit` if it takes longer than the deadline, and `cancelled`; errors of `body`
-  ///   and of the store.
+  /// - Throws: ``ExplorerError`` with `timeLimit` after the deadline, or `cancelled`; errors of `body` and the store.
   func read<Result: Sendable>(_ body: @Sendable (borrowing ReadTransaction) throws -> Result) async throws -> Result {
     try await BoundedReader(store: store, deadline: deadline).read(at: snapshotName, body)
   }

@@ -12,7 +12,7 @@ struct Route: Sendable {
   var method: String
   /// Segments; one that starts with a colon matches any segment, and is a parameter.
   var segments: [String]
-  /// Whether the time limit is that of changes, such as for a check of the whole store.
+  /// Whether the time limit is that of changes, such as for the plan of a rollback.
   var isLong = false
   /// Whether a POST changes the store, which needs ``ExplorerOptions/allowsWrites``.
   var changesStore = true
@@ -27,7 +27,7 @@ struct Route: Sendable {
     return route
   }
 
-  /// A change of the store: the handler runs only if ``ExplorerOptions/allowsWrites`` is set and the origin was checked.
+  /// A change of the store: runs only with ``ExplorerOptions/allowsWrites``, and after a check of the origin.
   static func post(_ pattern: String, _ answer: @escaping Handler) -> Route {
     var route = Route("POST", pattern, answer)
     route.isLong = true

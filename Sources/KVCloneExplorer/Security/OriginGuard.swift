@@ -16,7 +16,7 @@ enum OriginGuard {
   static func checkChange(_ request: ExplorerRequest, _ host: HostName?) throws(ExplorerError) {
     let origins = request.headers("origin")
     if origins.count == 1, let host, let origin = authority(origins[0]), origin.matches(host) { return }
-    // A proxy may have replaced the host. Browsers send this header over HTTPS and on loopback, and pages cannot set it.
+    // A proxy may have replaced the host. Browsers send this header over HTTPS and on loopback; pages cannot set it.
     let sites = request.headers("sec-fetch-site")
     if origins.count < 2, sites == ["same-origin"] { return }
     throw ExplorerError(

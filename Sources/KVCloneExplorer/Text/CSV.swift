@@ -1,8 +1,8 @@
 /// Rows of CSV.
 ///
-/// They are quoted as in RFC 4180, with line feeds as line ends, and distinguish nil from the empty text: nil is nothing
-/// between the commas, the empty text a pair of quotes. In a row of one column, nil would be an empty line, which
-/// parsers skip: it is NULL without quotes there, and the text NULL has quotes.
+/// They are quoted as in RFC 4180, with line feeds as line ends. Nil is nothing between the commas, and the empty text
+/// is a pair of quotes. In a row of one column, nil would be an empty line, which parsers skip: it is NULL without
+/// quotes there, and the text NULL has quotes.
 package enum CSV {
   private static let nilAlone = "NULL"
 

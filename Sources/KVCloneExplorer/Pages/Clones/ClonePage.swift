@@ -128,7 +128,6 @@ struct ClonePage: Page {
     model.relationships(of: entity).first { $0.name == relationship }?.inverseName != nil
   }
 
-  /// The button that runs the clone.
   private func run(_ context: PageContext) -> HTML {
     guard context.options.allowsWrites else { return .empty }
     if let plan, plan.errorCount > 0 || plan.isRepeated { return .empty }

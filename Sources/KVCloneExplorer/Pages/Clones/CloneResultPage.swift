@@ -90,7 +90,7 @@ struct CloneResultPage: Page {
     return html + undo(context)
   }
 
-  /// The ways to undo the clone, with what each does.
+  /// The ways to undo the clone, and their effects.
   private func undo(_ context: PageContext) -> HTML {
     guard context.options.allowsWrites else { return .empty }
     var html = HTML.empty
@@ -99,8 +99,8 @@ struct CloneResultPage: Page {
       let number: HTML = remaining.map { "\(Components.number($0)) " } ?? .empty
       html += """
         <form class="stack" method="post" action="\(context.link(path + ["undo"]))">\(Components.hidden([("key", key)]))\
-        <p>Deletes exactly the \(number)objects of the clone that still exist, and the links to them. Other objects and \
-        later changes remain.\(remaining == 1 ? nil : " An automatic snapshot is created first." as HTML)</p>\
+        <p>Deletes exactly the \(number)objects of the clone that still exist, and the links to them. Other objects \
+        and later changes remain.\(remaining == 1 ? nil : " An automatic snapshot is created first." as HTML)</p>\
         \(Components.button("Delete \(objects)", "danger"))</form>
         """
     }

@@ -65,7 +65,7 @@ struct CloneRun: Sendable {
     }
   }
 
-  /// Makes the automatic snapshot before a clone that changes several objects; nil if it clones nothing.
+  /// Creates the automatic snapshot before a clone; returns nil if the clone changes at most one object.
   ///
   /// - Throws: the first error of the plan.
   private func snapshot(

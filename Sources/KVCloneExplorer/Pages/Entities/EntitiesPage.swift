@@ -64,7 +64,7 @@ struct EntitiesPage: Page {
       """
   }
 
-  /// The way to the numbers that take longer than a page.
+  /// The form of the job that counts the remaining objects; empty if all are counted.
   private func rest(_ context: PageContext) -> HTML {
     if isComplete { return .empty }
     let items = context.snapshotName.map { [(name: "at", value: $0)] } ?? []

@@ -32,7 +32,7 @@ enum GridExport {
   }
 }
 
-/// A place among the exports that run at the same time. Rows have whole texts, so that their number bounds the memory.
+/// A place among the concurrent exports. Their number is limited, because rows contain whole texts.
 private final class GridExportPlace: Sendable {
   private final class Places: Attachment {
     let count = Mutex(0)
@@ -48,7 +48,7 @@ private final class GridExportPlace: Sendable {
       count += 1
       return count <= Self.limit
     }
-    // The place is given back by `deinit`, which also runs after this.
+    // `deinit` releases the place, also after this error.
     guard isFree else {
       throw ExplorerError(.busy, "\(Self.limit) exports are running, which is the limit; try again after one of them")
     }

@@ -1,7 +1,7 @@
 import KVClone
 import KVCloneCore
 
-/// A number of objects, as far as it can be counted in short time.
+/// A number of objects, counted within a time limit.
 enum MatchCount: Sendable, Equatable {
   case exact(Int)
   case moreThan(Int)

@@ -3,7 +3,6 @@ import KVCloneCore
 
 /// Finds the page of an object by its id.
 enum ObjectSearch {
-  /// A field for an id.
   static func form(_ context: PageContext, value: String = "") -> HTML {
     let field = Components.field(
       "Find an object by its id", name: "id", value: value, type: "search", placeholder: "Note/12", isMonospaced: true)

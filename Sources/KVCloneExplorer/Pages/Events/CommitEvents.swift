@@ -1,7 +1,7 @@
 import KVClone
 import KVCloneCore
 
-/// The number of the last commit as server-sent events: at the begin, and after commits of all processes.
+/// The number of the last commit as server-sent events: at the start, and after commits of all processes.
 ///
 /// An event is `commit` with the data `{"commit":12}`. Several commits can be one event. It needs no history, and holds
 /// no transaction between events.

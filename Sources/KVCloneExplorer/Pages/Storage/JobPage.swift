@@ -2,7 +2,7 @@ import KVClone
 import KVCloneCore
 import KVCloneOperations
 
-/// A check or a measurement: its progress, then its result.
+/// The progress of a job, then its result.
 struct JobPage: Page {
   let job: StoreJob
 

@@ -16,7 +16,7 @@ struct StorePage: Page {
   let fileBytes: UInt64
   let isMeasuring: Bool
 
-  /// The largest file that is measured without a request, in bytes.
+  /// The largest file that this page measures without a job, in bytes.
   private static let maximumUnrequested: UInt64 = 64 << 20
 
   /// The number of objects up to which entities with a common root entity are counted.

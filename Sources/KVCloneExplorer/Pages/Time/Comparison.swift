@@ -189,13 +189,12 @@ extension SnapshotDifference.Kind {
   /// The name on pages.
   var title: String { self == .updated ? "changed" : word }
 
-  /// A badge of its colour.
   var badge: HTML {
     Components.badge(title, self == .inserted ? "good" : self == .deleted ? "bad" : "warning")
   }
 }
 
-/// Positions in lists of objects, as in URLs: the code of the root entity and the serial. Deleted objects have them, too.
+/// Positions in lists of objects, as in URLs: the code of the root entity and the serial, also of deleted objects.
 enum ListPosition {
   static func text(_ id: ObjectID) -> String { "\(id.rootCode)-\(id.serial)" }
 

@@ -57,10 +57,10 @@
 
     private static func listen(_ address: some SocketAddress) throws -> Socket {
       let socket = try Socket(domain: Int32(address.family))
-      // A program that the browser starts does not inherit it.
+      // The browser of --open must not inherit it.
       _ = fcntl(socket.file.rawValue, F_SETFD, FD_CLOEXEC)
       do {
-        // A port stays usable when the explorer is started again.
+        // Allows a restart on the same port.
         try socket.setValue(true, for: .localAddressReuse)
         try socket.bind(to: address)
       } catch {

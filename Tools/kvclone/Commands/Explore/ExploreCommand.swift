@@ -86,7 +86,7 @@ struct ExploreCommand: StoreCommand {
       try serve(server)
     }
 
-    /// Serves until a signal.
+    /// Serves until a signal arrives.
     private func serve(_ server: ExplorerServer) throws {
       let ended = DispatchSemaphore(value: 0)
       let failure = Mutex<(any Error)?>(nil)

@@ -5,8 +5,8 @@
 
   /// Serves the explorer over HTTP/1.1, on a socket that listens.
   ///
-  /// Sockets and events are those of FlyingFox. Its HTTP server is not used: it limits neither the number of connections,
-  /// nor the size of a header, nor the time of a request, and it ends when the process has no free file descriptor.
+  /// Uses the sockets and events of FlyingFox, but not its HTTP server: that limits neither connections nor headers nor
+  /// the time of a request, and ends when the process has no free file descriptor.
   struct ExplorerServer: Sendable {
     let listener: Socket
     let explorer: Explorer
@@ -27,7 +27,7 @@
       self.launchCode = launchCode
       let descriptors = Self.raisedDescriptorLimit()
       table = ConnectionTable(capacity: min(Self.connectionLimit, max(8, descriptors - Self.reservedDescriptors)))
-      // A client that closes its connection is no reason to end.
+      // Writing to a closed connection must not end the process.
       signal(SIGPIPE, SIG_IGN)
     }
 
@@ -116,8 +116,8 @@
   extension SocketPool {
     /// Returns when the events that were reported before are processed.
     ///
-    /// The pool resumes a waiting task, and removes the socket from its queue after that. A socket that is closed in
-    /// between stays in the queue, and the next connection with its number is never resumed. So this comes before closing.
+    /// Call it before closing a socket. The pool resumes a waiting task, and then removes the socket from its queue. A
+    /// socket that is closed in between stays in the queue, and the next connection with its number is never resumed.
     fileprivate func finishEvents() {}
   }
 #endif

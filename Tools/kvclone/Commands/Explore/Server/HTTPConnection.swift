@@ -31,8 +31,8 @@
           return await drain()
         }
       } catch {
-        // The client has closed the connection, or its time is over. A response that has begun ends here: the client
-        // would take anything that follows for a part of it.
+        // The client has closed the connection, or its time is over. No error can follow a response that has begun:
+        // the client would take it for a part of it.
       }
     }
 
@@ -137,8 +137,8 @@
       return keepsAlive
     }
 
-    /// - Throws: also if the stream has another length than was announced: the client detects it, because the connection
-    ///   is closed.
+    /// - Throws: also if the length of the stream differs from the announced one. The connection then closes, which the
+    ///   client detects.
     private func send(_ chunks: AsyncThrowingStream<[UInt8], any Error>, _ framing: HTTPFraming) async throws {
       var rest: Int? = if case .length(let size) = framing { size } else { nil }
       for try await chunk in chunks where !chunk.isEmpty {

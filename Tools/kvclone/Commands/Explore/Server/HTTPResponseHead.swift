@@ -35,7 +35,7 @@
 
     static func bytes(_ response: ExplorerResponse, _ framing: HTTPFraming, closes: Bool) -> [UInt8] {
       var text = "HTTP/1.1 \(response.status) \r\nDate: \(date)\r\n"
-      // Characters that would end a field leave it out.
+      // Omits fields with control characters, which could end the header.
       for field in response.headers where !ownFields.contains(field.name.lowercased()) {
         if (field.name + field.value).utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) {
           text += "\(field.name): \(field.value)\r\n"
