@@ -60,6 +60,7 @@ struct EntitiesPage: Page {
     let rows = items.map { row($0, context) }
     return """
       \(ObjectSearch.form(context))\(Components.live("entities", Components.figures(figures) + table(rows)))
+      \(rest(context))
       \(Components.toolbar([Components.link("Sizes by entity and index", context.link(["store"]))]))
       """
   }

@@ -37,7 +37,7 @@ struct ChangedMembersPage: Page {
           throw ExplorerError(.notFound, "the relationship has the same members in both states; choose another one")
         }
         let all = side == .added ? change.added : change.removed
-        let rest = all[(all.firstIndex { after.map($0.isAbove) ?? true } ?? all.endIndex)...]
+        let rest = after.map { after in all.drop { $0 <= after } } ?? all[...]
         let shown = rest.prefix(limit)
         let names = try shown.map { try side == .added ? new.nameOfAny($0) : old.nameOfAny($0) }
         return ChangedMembersPage(
@@ -88,8 +88,4 @@ struct ChangedMembersPage: Page {
   }
 
   var table: PageTable { PageTable(columns: ["object"], rows: names.map { [$0.text] }) }
-}
-
-extension ObjectID {
-  fileprivate func isAbove(_ other: ObjectID) -> Bool { other > self }
 }
