@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import KVCloneExplorer
+import ServiceLifecycle
 
 extension RouterMethods {
   /// Answers all requests of this group with the explorer.
@@ -13,7 +14,8 @@ extension RouterMethods {
       for path in ["", "**"] as [RouterPath] {
         on(path, method: method) { request, _ in
           let body = try await request.body.collect(upTo: maximumBodySize)
-          return Response(await explorer.respond(to: ExplorerRequest(request, body: body)), isHead: method == .head)
+          let response = await explorer.respond(to: ExplorerRequest(request, body: body))
+          return Response(response, of: explorer, isHead: method == .head)
         }
       }
     }
@@ -32,7 +34,7 @@ extension ExplorerRequest {
 }
 
 extension Response {
-  init(_ response: ExplorerResponse, isHead: Bool) {
+  init(_ response: ExplorerResponse, of explorer: Explorer, isHead: Bool) {
     var fields = HTTPFields()
     for header in response.headers {
       if let name = HTTPField.Name(header.name) { fields.append(HTTPField(name: name, value: header.value)) }
@@ -44,8 +46,13 @@ extension Response {
     case .stream(let chunks):
       // The next chunk is read after this one was written: a slow client needs no memory.
       body = ResponseBody(contentLength: fields[.contentLength].flatMap { Int($0) }) { writer in
-        for try await chunk in chunks { try await writer.write(ByteBuffer(bytes: chunk)) }
-        try await writer.finish(nil)
+        // Live updates otherwise end only with their client, and the service waits for them.
+        try await withGracefulShutdownHandler {
+          for try await chunk in chunks { try await writer.write(ByteBuffer(bytes: chunk)) }
+          try await writer.finish(nil)
+        } onGracefulShutdown: {
+          explorer.shutdown()
+        }
       }
     }
     self.init(status: HTTPResponse.Status(code: response.status), headers: fields, body: body)
