@@ -5,8 +5,7 @@ struct DisplayName: Sendable, Hashable {
   /// The name of the concrete entity.
   var entity: String
   var serial: UInt64
-  /// The beginning of the value of ``attribute(of:in:)``; nil if the entity has no such attribute, or the object no
-  /// value.
+  /// The beginning of the first value of ``attributes(of:in:)``; nil if the object has none.
   var text: String?
 
   /// The key of an entity's `userInfo` that names the attribute to show.
@@ -23,11 +22,12 @@ struct DisplayName: Sendable, Hashable {
   /// Returns the name of an object that a transaction reads.
   init(_ view: ObjectView, in model: ManagedObjectModel) throws {
     self.init(entity: view.entityName, serial: view.id.serial)
-    guard let attribute = Self.attribute(of: entity, in: model) else { return }
-    if let beginning = view.beginning(ofText: attribute, scalars: Self.maximumLength) {
-      text = Self.text(.string(beginning.text))
-    } else {
-      text = Self.text(try view.value(attribute))
+    for attribute in Self.attributes(of: entity, in: model) where text == nil {
+      if let beginning = view.beginning(ofText: attribute, scalars: Self.maximumLength) {
+        text = Self.text(.string(beginning.text))
+      } else {
+        text = Self.text(try view.value(attribute))
+      }
     }
   }
 
@@ -57,16 +57,16 @@ struct DisplayName: Sendable, Hashable {
     if let text { "<span class=\"name\">\(text)</span> <span class=\"id\">\(id)</span>" } else { "\(id)" }
   }
 
-  /// Returns the attribute that names the objects of an entity: that of `displayName` in the `userInfo` of the entity
-  /// or its nearest ancestor that has one, else the first stored string attribute, inherited ones first.
-  static func attribute(of entity: String, in model: ManagedObjectModel) -> String? {
+  /// Returns the attributes of which the first value names an object: that of `displayName` in the `userInfo` of the
+  /// entity or its nearest ancestor that has one, else the stored string attributes, inherited ones first.
+  static func attributes(of entity: String, in model: ManagedObjectModel) -> [String] {
     let attributes = model.attributes(of: entity)
     for name in [entity] + model.superentities(of: entity) {
       guard let wanted = model.entity(named: name)?.userInfo[userInfoKey] else { continue }
       let root = wanted.split(separator: ".").first.map(String.init)
-      if attributes.contains(where: { $0.name == root && $0.isStored }) { return wanted }
+      if attributes.contains(where: { $0.name == root && $0.isStored }) { return [wanted] }
     }
-    return attributes.first { $0.type == .string && $0.isStored }?.name
+    return attributes.filter { $0.type == .string && $0.isStored }.map(\.name)
   }
 
   /// Returns a value as a name; nil for values that name nothing, such as an empty text.

@@ -158,10 +158,22 @@ struct EntitiesTests {
       let named = try DisplayName.read(shelf, in: model, tx)
       #expect(named.id == "Shelf/1" && named.text?.unicodeScalars.count == DisplayName.maximumLength + 1)
       #expect(try DisplayName.read(book, in: model, tx).title == "Book/1")
-      #expect(DisplayName.attribute(of: "Book", in: model) == "title")
+      #expect(DisplayName.attributes(of: "Book", in: model) == ["title"])
     }
     #expect(Excerpt.beginning(of: "ab", 2) == "ab" && Excerpt.beginning(of: "abc", 2) == "ab…")
     #expect(Excerpt.beginning(of: "ée", 2) == "ée")
+  }
+
+  @Test("an object without its first text is named by the next one")
+  func nextTextIsTheName() throws {
+    let model = ManagedObjectModel("Names") {
+      EntityDescription("Task") {
+        for name in ["asset", "code", "title"] { AttributeDescription(name, .string) }
+      }
+    }
+    let files = try TestStore(model)
+    let task = try files.store.insert("Task", ["code": .string("kegels"), "title": .string("Exercises")])
+    try files.store.read { tx in #expect(try DisplayName.read(task, in: model, tx).title == "kegels") }
   }
 
   @Test("an engine without pages and without sizes of tables shows the same numbers and pages")
