@@ -56,7 +56,7 @@ struct GridFixture {
 }
 
 extension ExplorerClient {
-  /// The ids of the objects of a grid's page, and the links to the pages before and behind it.
+  /// The ids of the objects of a grid's page, and the links to the pages before and after it.
   func grid(_ target: String, sourceLocation: SourceLocation = #_sourceLocation) async throws
     -> (ids: [String], previous: String?, next: String?)
   {

@@ -40,7 +40,7 @@ struct GridTests {
     #expect(backward == all)
   }
 
-  @Test("a page continues behind a deleted object, also behind a long text")
+  @Test("a page continues after a deleted object, also after a long text")
   func deletedPosition() async throws {
     let long = String(repeating: "y", count: 300)
     let ids = try fixture.fill(12) { ["title": .string(long + String(format: "%02d", $0))] }

@@ -32,7 +32,7 @@ enum GridExport {
   }
 }
 
-/// A place among the concurrent exports. Their number is limited, because rows contain whole texts.
+/// A slot of a concurrent export. Their number is limited, because rows contain whole texts.
 private final class GridExportPlace: Sendable {
   private final class Places: Attachment {
     let count = Mutex(0)
@@ -111,7 +111,7 @@ extension GridReader {
     (self.context, self.query) = (context, query)
   }
 
-  /// Reads the rows behind a position, with a time limit of their own.
+  /// Reads the rows after a position, with a time limit of their own.
   fileprivate func following(_ position: String) async throws -> Part {
     let reader = BoundedReader(store: context.store, deadline: Deadline(after: context.options.requestTimeLimit))
     return try await reader.read(at: context.snapshotName) { tx in

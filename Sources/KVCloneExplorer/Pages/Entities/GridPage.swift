@@ -29,7 +29,7 @@ struct GridPage: Page {
     return [("Entities", context.link([]))] + above.map { ($0, context.link(["entities", $0])) }
   }
 
-  /// Shows rows, and links to those before and behind them.
+  /// Shows rows, and links to those before and after them.
   mutating func show(_ part: GridReader.Part, _ context: PageContext) {
     (rows, plan, sortsMatches) = (part.rows, part.plan, part.sortsMatches)
     func link(_ after: String?, _ before: String?) -> String {
@@ -111,10 +111,10 @@ struct GridPage: Page {
     ]
   }
 
-  /// The place of an error in the predicate.
+  /// The position of an error in the predicate.
   private var problem: HTML? {
     guard let excerpt = query.problem?.excerpt, let caret = query.problem?.caret else { return nil }
-    return "<pre class=\"code\" aria-label=\"Place of the error\">\(excerpt)\n\(caret)</pre>"
+    return "<pre class=\"code\" aria-label=\"Position of the error\">\(excerpt)\n\(caret)</pre>"
   }
 
   private func objects(_ context: PageContext) -> HTML {

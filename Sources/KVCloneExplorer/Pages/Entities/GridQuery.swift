@@ -10,9 +10,9 @@ struct GridQuery: Sendable {
   var columns: [GridColumn]
   var limit: Int
   var includesSubentities: Bool
-  /// The text of the position before or behind the page.
+  /// The text of the position before or after the page.
   var position: (text: String, isBackward: Bool)?
-  /// The reason why the query cannot run; the page shows it beside the predicate.
+  /// The reason why the query cannot run; the page shows it below the predicate.
   var problem: GridProblem?
 
   static let defaultLimit = 50
@@ -65,7 +65,7 @@ struct GridQuery: Sendable {
   }
 }
 
-/// An error in a query, with its place in the predicate.
+/// An error in a query, with its position in the predicate.
 struct GridProblem: Sendable, Equatable {
   var message: String
   /// The error for JSON and CSV.

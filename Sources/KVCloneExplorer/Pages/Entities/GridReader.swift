@@ -15,7 +15,7 @@ struct GridReader: Sendable {
     query = try GridQuery(context)
   }
 
-  /// Rows and their place in the results.
+  /// Rows and their position in the results.
   struct Part: Sendable {
     var rows: [GridRow] = []
     var first: String?
@@ -73,7 +73,7 @@ struct GridReader: Sendable {
     var part = Part(hasMore: found.hasMore, sortsMatches: found.sortsMatches)
     (part.first, part.last) = (found.first.flatMap(PositionText.text), found.last.flatMap(PositionText.text))
     var byteCount = 0
-    // Towards the further results, so that a page that ends early continues there.
+    // In the direction of paging, so that a page that ends early continues there.
     let ids = span.isBackward ? found.ids.reversed() : found.ids
     for (place, id) in ids.enumerated() {
       let row = try GridRow.read(id, query.columns, limit, in: context.model, transaction)

@@ -134,7 +134,7 @@ enum GridCell: Sendable {
     case .value(let value): return "\(ValueText.cell(value, isPlain: true))"
     case .text(let text, let size):
       if size == nil { return "\(text)" }
-      return "\(text) <a href=\"\(context.link(object.path + ["text", column.name]))\">whole text</a>"
+      return "\(text) <a href=\"\(context.link(object.path + ["text", column.name]))\">Full text</a>"
     case .bytes(let count):
       return "<a href=\"\(context.link(object.path + ["blob", column.name]))\">\(Components.bytes(count))</a>"
     case .object(let name): return name.link(context)

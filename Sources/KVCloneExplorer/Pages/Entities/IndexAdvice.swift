@@ -21,7 +21,7 @@ enum IndexAdvice {
         return "No index has the order of \(key.text): sort by \(key.key), or by \(key.key)[cd]."
       }
       elements.append((key.key, key.isAscending, !key.options.isEmpty))
-      // Long texts are cut in keys, so columns behind a text are not in order.
+      // Long texts are cut in keys, so columns after a text are not in order.
       if attribute.type == .string || attribute.type == .uri, place + 1 < query.sort.count { break }
     }
     if hasIndex(elements, query.entity.name, model) { return nil }

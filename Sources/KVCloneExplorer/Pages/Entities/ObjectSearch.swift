@@ -76,7 +76,7 @@ struct SearchPage: Page {
     if let entity {
       if let serial, serial > 0, serial <= ObjectID.maximumSerial {
         let next = context.link(["entities", entity], [("after", "\(serial)")])
-        hints.append(Components.link("Objects of \(entity) behind this id", next))
+        hints.append(Components.link("Objects of \(entity) after this id", next))
       }
       hints.append(Components.link("All objects of \(entity)", context.link(["entities", entity])))
     }

@@ -6,7 +6,7 @@ import KVCloneQuery
 /// A position between results in a URL: the serial of its object, and the values of the sort keys.
 ///
 /// Each value has a letter for its type. A long text is cut, because URLs are bounded: if the object of the position is
-/// deleted or has another text by then, the page begins at the cut text, and may repeat results that begin with it.
+/// deleted or its text has changed, the page begins at the cut text, and may repeat results that begin with it.
 enum PositionText {
   private static let separator: Character = "!"
   /// The longest text of a key, in bytes.

@@ -56,7 +56,7 @@ struct WordsPage: Page {
     properties = Words.properties(of: entity, in: context.model)
   }
 
-  var title: String { "Words of predicates about \(entity)" }
+  var title: String { "Completions for predicates of \(entity)" }
   var section: PageSection { .entities }
 
   func breadcrumbs(_ context: PageContext) -> [(name: String, link: String)] {
