@@ -8,7 +8,7 @@ import Testing
 
 /// Blobs are streamed in bounded memory, and cannot run as documents.
 @Suite(.bounded) struct BlobTests {
-  @Test("A blob arrives as it is, in chunks of at most 1 MiB", arguments: [0, 1, 1024, 1025, 1 << 20, 3_000_000])
+  @Test("A blob arrives unchanged, in chunks of at most 1 MiB", arguments: [0, 1, 1024, 1025, 1 << 20, 3_000_000])
   func wholeBlob(count: Int) async throws {
     let fixture = try ObjectFixture()
     let bytes = ObjectFixture.noise(count)

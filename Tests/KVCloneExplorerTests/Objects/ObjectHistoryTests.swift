@@ -60,7 +60,7 @@ import Testing
     #expect(kinds == Array(repeating: "updated", count: 70) + ["inserted"] && pages == 2)
   }
 
-  @Test("Any commit is a valid place of the history", arguments: ["0", "1", "18446744073709551615"])
+  @Test("Any commit is a valid position in the history", arguments: ["0", "1", "18446744073709551615"])
   func anyPlace(commit: String) async throws {
     let fixture = try ObjectFixture(options: .tracking())
     let id = try await fixture.insert("Thing", ["title": "0"])

@@ -151,7 +151,7 @@ import Testing
   }
 
   @Test(
-    "Any valid place of a list is answered",
+    "Any valid position in a list has a page",
     arguments: [
       "0.0", "18446744073709551615.5", "0.0.0", "18446744073709551615.4294967295.281474976710655",
     ])

@@ -77,7 +77,7 @@ enum Hex {
 
 /// The value that a page shows a part of.
 enum ValuePart {
-  /// The place of a part in its value.
+  /// The position of a part in its value.
   static func summary(_ start: UInt64, _ end: UInt64, of byteCount: UInt64) -> HTML {
     let (first, last) = (Components.number(Int(clamping: start)), Components.number(Int(clamping: end)))
     return "Bytes \(first) to \(last) of \(Components.number(Int(clamping: byteCount)))"

@@ -40,7 +40,7 @@ enum LinkTable {
     if link.members.isEmpty { return Components.missing }
     if !link.description.isToMany, !link.isIncoming, let member = link.members.first { return item(member, context) }
     let rest: HTML? = link.next.map { cursor in
-      "<p>\(Components.link("Further members", links.members(link, from: cursor)))</p>"
+      "<p>\(Components.link("More members", links.members(link, from: cursor)))</p>"
     }
     return list(link.members, isOrdered: link.isOrderedList, first: 1, context) + (rest ?? .empty)
   }

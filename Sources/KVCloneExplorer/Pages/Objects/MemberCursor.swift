@@ -1,7 +1,7 @@
 import KVClone
 
-/// The place in a list of members after which a page begins: by the members themselves, so that pages do not repeat or
-/// skip members when others are added or removed.
+/// The position in a list of members after which a page begins: by the members themselves, so that pages do not repeat
+/// or skip members when others are added or removed.
 struct MemberCursor: Sendable, Equatable {
   enum Place: Sendable, Equatable {
     /// After a member of an unordered list.

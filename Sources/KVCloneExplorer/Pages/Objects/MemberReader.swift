@@ -1,7 +1,7 @@
 import KVClone
 import KVCloneRecords
 
-/// Reads a bounded number of the members of a relationship from any place of its list.
+/// Reads a bounded number of the members of a relationship, from any position of its list.
 enum MemberReader {
   /// Counting the objects that refer to another one ends at this number.
   static let countLimit = 10_000
@@ -40,7 +40,7 @@ enum MemberReader {
     return count
   }
 
-  /// Returns at most `limit` members from a place on, and the place of the rest.
+  /// Returns at most `limit` members from a position on, and the position of the rest.
   static func page(
     _ list: List, from cursor: MemberCursor?, limit: Int, in session: borrowing Session
   ) throws(StoreError) -> (ids: [ObjectID], next: MemberCursor?) {

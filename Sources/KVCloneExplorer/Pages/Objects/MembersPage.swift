@@ -20,7 +20,7 @@ struct MembersPage: Page {
   func html(_ context: PageContext) -> HTML {
     let first = (cursor?.ordinal ?? 0) + 1
     let model = AttributeText.separated(LinkTable.model(link), by: " · ")
-    if link.members.isEmpty { return "<p>\(model)</p>" + Components.empty("No members after this place") }
+    if link.members.isEmpty { return "<p>\(model)</p>" + Components.empty("No members after this position.") }
     let last = Components.number(first + link.members.count - 1)
     let summary: HTML = "\(Components.number(first)) to \(last) of \(LinkTable.count(link.count))"
     return "<p>\(model)</p>" + LinkTable.list(link.members, isOrdered: link.isOrderedList, first: first, context)

@@ -11,7 +11,7 @@ struct ObjectFacts: Sendable {
   var recordLength: Int
   var attributes: [AttributeFacts]
   var relationships: [LinkFacts]
-  /// References from objects with relationships that lead here and have no inverse.
+  /// References from objects with relationships to this object that have no inverse.
   var incoming: [LinkFacts]
   var provenance: ProvenanceFacts?
   /// The neighbours among the objects of the root entity, by serial.
@@ -73,7 +73,7 @@ struct LinkFacts: Sendable {
   var count: MemberCount
   /// The first members, in order.
   var members: [MemberFacts]
-  /// The place of the first member after ``members``; nil at the end.
+  /// The position of the first member after ``members``; nil at the end.
   var next: MemberCursor?
 }
 
