@@ -82,7 +82,7 @@ struct CloneRunTests {
     #expect(try fixture.count("Note") == 1)
   }
 
-  @Test("undo deletes exactly the clone, and the dump is that of before")
+  @Test("undo deletes exactly the clone, and the dump equals the one before the clone")
   func undo() async throws {
     let (fixture, note, tag) = try CloneStore.notes()
     let client = CloneClient(fixture.store, allowsWrites: true)

@@ -73,7 +73,7 @@ struct CloneForm: Sendable {
     return items
   }
 
-  /// ``items`` for links, which leave out nil values.
+  /// ``items`` for links, which omit nil values.
   var query: [(name: String, value: String?)] { items.map { ($0.name, $0.value) } }
 
   // MARK: Values

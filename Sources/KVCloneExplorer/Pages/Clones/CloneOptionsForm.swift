@@ -44,7 +44,7 @@ struct CloneOptionsForm {
     return [name] + content.snapshots
   }
 
-  /// Fields beside each other.
+  /// Fields side by side.
   private func row(_ fields: [HTML]) -> HTML { "<div class=\"row\">\(fields)</div>" }
 
   private var excluded: HTML {
@@ -86,7 +86,7 @@ struct CloneOptionsForm {
       Components.field("Copies", name: "count", value: "\(options.count)", type: "number"),
       Components.select(
         "Links between cloned objects", name: "references",
-        options: [("remap", "lead to the clones"), ("keep", "stay on the originals")],
+        options: [("remap", "refer to the clones"), ("keep", "refer to the originals")],
         selected: options.references == .remap ? "remap" : "keep"),
       Components.select(
         "Blobs", name: "blobs", options: [("share", "share"), ("copy", "copy")],

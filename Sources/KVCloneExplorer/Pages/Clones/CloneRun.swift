@@ -91,7 +91,7 @@ struct CloneRun: Sendable {
     let path = try ClonePreviewReader(context: context).path() + ["result"]
     guard let made = CloneRecords.of(store).clones(key) else {
       throw ExplorerError(
-        .notFound, "the explorer no longer knows the objects of this clone; roll back to the snapshot before it")
+        .notFound, "the explorer no longer has the list of this clone's objects; roll back to the snapshot before it")
     }
     let count = try await store.read { try made.count(in: $0) }
     if count > 0 {

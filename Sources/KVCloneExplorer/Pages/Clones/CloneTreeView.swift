@@ -21,7 +21,7 @@ struct CloneTreeView {
       return html
         + Components.notice(
           tree.isStopped
-            ? "The object was not reached in the time of this page. Exclude relationships, or open one nearer to the root."
+            ? "The time limit was reached before this object. Exclude relationships, or open one nearer to the root."
             : "The clone does not contain this object.", "warning")
     }
     let copies = page.content.form.options.count
@@ -108,7 +108,7 @@ struct CloneTreeView {
       case .shared: Components.badge("shared", "share")
       case .omitted: Components.badge("no link", "skip")
       case .missing: "\(Components.badge("no link", "skip")) \(Components.muted("no longer exists"))"
-      case .unknown: Components.muted("not known yet")
+      case .unknown: Components.muted("not planned: time limit")
       }
     return "\(name.link(context)) \(note)"
   }
