@@ -188,7 +188,7 @@ package struct ModelDiagramSVG: Sendable {
 
   /// The meaning of the colours.
   static let legend: [(kind: CloneTreatment.Kind, title: String)] = [
-    (.follow, "clone follows"), (.share, "clone shares"), (.skip, "clone leaves out"), (.rebuild, "clone rebuilds"),
+    (.follow, "clone follows"), (.share, "clone shares"), (.skip, "clone omits"), (.rebuild, "clone rebuilds"),
   ]
 
   private var legend: HTML {

@@ -23,7 +23,7 @@ struct MigrationPage: Page {
     guard let target, let result else {
       return html
         + Components.empty(
-          "The explorer knows no other version of the model.",
+          "The explorer has no other version of the model.",
           "Start it with \(Components.code("kvclone explore --model Notes.xcdatamodeld")) to plan a migration."
         )
     }

@@ -30,7 +30,7 @@ struct ModelPage: Page {
       ).svg)
     html += Components.legend([
       ("a clone follows: copies the targets", "follow"), ("a clone shares the targets", "share"),
-      ("a clone leaves it out", "skip"), ("a clone generates the value", "warning"),
+      ("a clone omits it", "skip"), ("a clone generates the value", "warning"),
     ])
     html += "<p class=\"muted\">The colour of a line's end is that of the relationship that begins there.</p>"
     html += Components.section("Entities", entities(context))
@@ -100,7 +100,7 @@ struct ModelPage: Page {
   }
 }
 
-/// Places of properties in the page of their entity.
+/// Anchors of properties in the page of their entity.
 enum ModelAnchor {
   static func id(_ property: String) -> String { "property-\(property)" }
 

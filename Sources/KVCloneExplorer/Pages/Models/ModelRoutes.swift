@@ -49,7 +49,7 @@ enum ModelRoutes {
     let name = context.query["to"] ?? versions.last?.versionIdentifier
     guard let name else { return .page(MigrationPage(current: current, versions: [], target: nil, result: nil)) }
     guard let target = versions.last(where: { $0.versionIdentifier == name }) else {
-      throw ExplorerError(.notFound, "the explorer knows no version \(name); choose one of the list")
+      throw ExplorerError(.notFound, "the explorer has no version \(name); choose one of the list")
     }
     let result = try await plan(to: target, through: versions, context)
     return .page(MigrationPage(current: current, versions: versions, target: target, result: result))
