@@ -219,7 +219,7 @@ import Testing
     #expect(!other.second[0].contains { $0.name?.id == "Folder/3" })
   }
 
-  @Test func anObjectWithoutNeighboursSaysSo() async throws {
+  @Test func anObjectWithoutNeighboursHasAnEmptyState() async throws {
     let fixture = try fixture(notes: 0, tags: 0)
     #expect(await ExplorerClient(fixture.store).send("GET", "/graph/Folder/1").text.contains("has no relationships"))
   }

@@ -3,8 +3,8 @@ enum GraphLinks {
   /// The name of the query's items with the names of open objects.
   static let open = "open"
 
-  /// The page of an object of the first ring is that of the object; of the second, its own neighbourhood, as it is the
-  /// next step. A node for objects that are not shown opens its object, or leads to all of them.
+  /// Returns the URL that a node links to: the page of an object of the first ring, and the neighbourhood of one of the
+  /// second. A node for hidden objects opens its object, or links to the page that lists them.
   static func target(
     of node: Neighbourhood.Node, in graph: Neighbourhood, _ context: PageContext
   ) -> String {

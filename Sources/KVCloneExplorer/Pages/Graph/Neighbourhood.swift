@@ -27,7 +27,7 @@ struct Neighbourhood: Sendable {
     var hiddenText: String { "\(isLowerBound ? "at least " : "")\(hiddenCount) more" }
   }
 
-  /// A relationship between two objects that are shown anyway.
+  /// A relationship between two objects that are already shown.
   struct Link: Sendable, Hashable {
     var from: String
     var to: String

@@ -231,7 +231,7 @@ struct NeighbourhoodReader {
         var count = MemberCount(value: members.count)
         if page.next != nil {
           count = try MemberReader.count(list, in: session)
-          // The nearer object is in the list, perhaps behind the members that were read.
+          // The nearer object is in the list, perhaps after the members that were read.
           if isBack { count.value -= 1 }
         }
         branches.append(
@@ -249,7 +249,8 @@ struct NeighbourhoodReader {
       && ([way.entity] + model.superentities(of: way.entity)).contains(relationship.entity)
   }
 
-  /// Divides places among relationships with so many members. A relationship that does not fit needs one for the rest.
+  /// Divides the places of nodes among relationships by their numbers of members. A relationship that does not fit
+  /// needs one for the rest.
   static func allot(_ counts: [Int], _ limit: Int) -> [Int] {
     func needed(_ share: Int) -> Int { counts.reduce(0) { $0 + ($1 <= share ? $1 : share + 1) } }
     var share = 1

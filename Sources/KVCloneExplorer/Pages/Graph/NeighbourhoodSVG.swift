@@ -46,7 +46,7 @@ struct NeighbourhoodSVG {
     return html + "</svg>"
   }
 
-  /// A node for the rest of a relationship remains in the layout when it stands for no object any more.
+  /// Whether a node is drawn. A node for the rest of a relationship stays in the layout when no object remains.
   private func isVisible(_ node: Neighbourhood.Node) -> Bool { node.name != nil || node.hiddenCount > 0 }
 
   private var bounds: (left: Double, top: Double, right: Double, bottom: Double) {
@@ -74,7 +74,7 @@ struct NeighbourhoodSVG {
       """
   }
 
-  /// A relationship between two nodes in other places of the drawing.
+  /// A relationship between two nodes elsewhere in the drawing.
   private func chord(_ link: Neighbourhood.Link) -> HTML {
     guard let from = innerEnd(link.from), let to = innerEnd(link.to) else { return .empty }
     return """
@@ -149,7 +149,7 @@ struct NeighbourhoodSVG {
       node.name.map { "\($0.title), \($0.id), \(relationship) \(origin)" }
       ?? "\(node.hiddenText): \(relationship) \(origin)"
     let kind: HTML = node.name == nil ? " hollow" : ""
-    // Texts begin at the inner end; those that are turned end there.
+    // Texts begin at the inner end; rotated ones end there.
     let start: HTML = label.isTurned ? "x=\"-8\" text-anchor=\"end\"" : "x=\"8\""
     var html: HTML = """
       <g transform="\(transform(label))"><a href="\(GraphLinks.target(of: node, in: graph, context))" data-item>\
