@@ -24,7 +24,7 @@ import Testing
     #expect(await client.page("/store/check").contains(target))
   }
 
-  @Test("a damaged store is reported with links to its objects", .needsDataFile(.bytes))
+  @Test("a corrupted store is reported with links to its objects", .needsDataFile(.bytes))
   func damaged() async throws {
     let fixture = try CheckFixture()
     let item = fixture.items[3]

@@ -90,7 +90,7 @@ package struct StorageTreemap: Sendable {
 }
 
 extension StorageTreemap.Tile {
-  /// The width of a character, and of the margins beside a line.
+  /// The width of a character, and of the margins of a line.
   private static let (characterWidth, margins) = (7.6, 8.0)
 
   fileprivate mutating func put(
