@@ -222,7 +222,7 @@ import Testing
     try await files.store.createSnapshot(named: "before")
     try await files.store.write { tx in try tx.set(id, "title", .string(text + end)) }
     let page = await ExplorerClient(files.store).page("/compare/Book/\(id.serial)?from=before&to=")
-    #expect(page.contains("differs behind the part shown") && !page.contains("<ins>"))
+    #expect(page.contains("differs after the part shown") && !page.contains("<ins>"))
   }
 
   @Test("the pages of a comparison count once, and again after a commit")

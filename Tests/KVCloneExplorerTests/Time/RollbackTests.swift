@@ -102,7 +102,7 @@ import Testing
     #expect(await client.send("GET", "/rollback/first/done?undo=missing").status == 404)
   }
 
-  @Test("while another transaction holds the write lock, the plan is left out, or refused if it was requested")
+  @Test("while another transaction holds the write lock, the plan is omitted, or refused if it was requested")
   func writeLock() async throws {
     let library = try LibraryHistory()
     let client = ExplorerClient(library.store) { $0.allowsWrites = true }

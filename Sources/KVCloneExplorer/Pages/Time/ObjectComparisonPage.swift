@@ -80,7 +80,7 @@ struct ObjectComparisonPage: Page {
     let reordered = property.isReordered ? Components.badge("reordered", "warning") : .empty
     let isMarked = property.text?.isMarked ?? true
     let hidden: HTML? =
-      isMarked ? nil : Components.muted("differs behind the part shown, or only in the encoding of characters")
+      isMarked ? nil : Components.muted("differs after the part shown, or only in the encoding of characters")
     return "\(Components.code(property.name)) \(reordered)\(hidden)"
   }
 

@@ -219,8 +219,8 @@ struct RollbackPage: Page {
       ? "Another transaction holds the write lock, so the plan was not checked for errors."
       : "Many objects change, so the plan was not checked for errors."
     return """
-      \(reason) \(Components.link("Check it now", context.link(replacing: [("plan", "1")]))): that runs the rollback \
-      and aborts it, and holds the write lock as long.
+      \(reason) \(Components.link("Check it now", context.link(replacing: [("plan", "1")]))): this runs the rollback, \
+      aborts it, and holds the write lock until then.
       """
   }
 

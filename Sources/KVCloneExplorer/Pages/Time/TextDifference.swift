@@ -132,7 +132,7 @@ struct TextDifference: Sendable, Equatable {
 
   // MARK: Pages
 
-  /// Whether a difference is marked: it can be behind the part that is shown, or in the encoding of characters only.
+  /// Whether a difference is marked: it can be after the part that is shown, or in the encoding of characters only.
   var isMarked: Bool { old.contains(where: \.isChanged) || new.contains(where: \.isChanged) }
 
   /// The old text, with `del` elements.

@@ -12,7 +12,7 @@ struct TransactionChanges: Sendable {
     var properties: [String]
   }
 
-  /// The place of a change: the number of its part of the record in the history, and the object.
+  /// The position of a change: the number of its part of the record in the history, and the object.
   struct Position: Sendable, Equatable {
     var part: UInt32
     var id: ObjectID
@@ -34,7 +34,7 @@ struct TransactionChanges: Sendable {
 
   let transaction: HistoryTransaction
   private(set) var changes: [Change] = []
-  /// The place of the last change, if others follow.
+  /// The position of the last change, if others follow.
   private(set) var next: Position?
 
   /// - Throws: `notFound` if the history has no transaction with this number; `historyDisabled`, `historyExpired`.
