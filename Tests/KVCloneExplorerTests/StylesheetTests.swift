@@ -27,7 +27,7 @@ import Testing
     #expect(declared.subtracting(Palette.pairs.flatMap { [$0.foreground, $0.background] }) == ["line"])
   }
 
-  /// Fonts, images and further style sheets would load late, or from elsewhere.
+  /// Fonts, images and imported style sheets would load late, or from other servers.
   @Test func nothingIsLoaded() {
     for name in ["url(", "@import", "@font-face", "http:", "https:"] {
       #expect(!Stylesheet.text.contains(name), "\(name)")

@@ -55,11 +55,11 @@ enum Script {
         row("Enter", "Open the row");
         for (const link of all("[data-key]")) row("g " + link.dataset.key, link.textContent);
         row("+ − 0", "In a diagram: zoom in, zoom out, fit; arrows pan, Ctrl and the wheel zoom");
-        row("?", "This list");
+        row("?", "Show this list");
         const check = make("input", undefined, { type: "checkbox", checked: load("keys") !== false });
         check.addEventListener("change", () => save("keys", check.checked));
         const label = make("label");
-        label.append(check, "Shortcuts of single keys");
+        label.append(check, "Single-key shortcuts");
         const form = make("form", undefined, { method: "dialog" });
         form.append(label, make("button", "Close", { className: "button", autofocus: true }));
         dialog.append(make("h2", "Keyboard", { id: "help-title" }), list, form);

@@ -49,7 +49,7 @@ enum Stylesheet {
 
     """
 
-  /// The header, the navigation and the place of the content.
+  /// The header, the navigation and the position of the content.
   private static let frame = """
     .skip-link:focus { position: absolute; left: var(--s2); top: var(--s2); z-index: 9; padding: var(--s2) var(--s3);
       background: var(--paper); }

@@ -79,7 +79,7 @@ extension Components {
   ///   - kept: items of the query that the form keeps, such as `sort`.
   ///   - words: names of properties, and operators.
   ///   - history: a name for the list of earlier predicates, such as that of the entity.
-  ///   - actions: further buttons, such as one for `explain`.
+  ///   - actions: more buttons, such as one for `explain`.
   static func predicateBar(
     target: String, name: String = "where", value: String, kept: [(name: String, value: String)] = [],
     words: [String], history: String, problem: String? = nil, actions: HTML = .empty

@@ -82,7 +82,7 @@ enum Components {
     return html + "</div>"
   }
 
-  /// A message in place of content, with a remedy.
+  /// A message for content that is empty, with a remedy.
   ///
   /// - Parameter kind: `info`, `warning` or `error`.
   static func notice(_ text: String, _ kind: String = "info") -> HTML {

@@ -24,7 +24,7 @@ struct PageFrame: Sendable {
   var base: String
   var assets: Assets
   var store: Link
-  /// The model, the engine and the moment.
+  /// The model, the engine, and whether the page shows a snapshot.
   var facts: [String]
   var sections: [Section] = []
   var trail: [Link] = []

@@ -56,7 +56,7 @@ public final class Explorer: Sendable {
     return response
   }
 
-  /// Ends live updates, cancels jobs, and answers all further requests with 503.
+  /// Ends live updates, cancels jobs, and answers all later requests with 503.
   ///
   /// Call it when the server begins to shut down: the server can then wait until all responses have ended.
   public func shutdown() {

@@ -13,7 +13,7 @@ public struct ExplorerOptions: Sendable {
   /// server without authentication of its own needs this list.
   public var allowedHosts: Set<String>?
 
-  /// A secret that a first request carries as `?token=`, and all further requests as a cookie; nil without
+  /// A secret that a first request carries as `?token=`, and all later requests as a cookie; nil without
   /// authentication, for a service that authenticates its users itself.
   public var token: String?
 
@@ -24,7 +24,7 @@ public struct ExplorerOptions: Sendable {
   /// The longest accepted path with its query, in bytes.
   public var maximumTargetSize = 16 << 10
 
-  /// The number of requests that are answered concurrently. Further ones wait, at most sixteen times as many. After
+  /// The number of requests that are answered concurrently. Others wait, at most sixteen times as many. After
   /// ``requestTimeLimit`` they get 503.
   public var maximumConcurrentRequests = 64
 

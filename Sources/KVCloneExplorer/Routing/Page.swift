@@ -13,7 +13,7 @@ protocol Page: Sendable {
   /// The item of the navigation that the page belongs to.
   var section: PageSection { get }
 
-  /// The place of the page: the names and paths of the pages above it.
+  /// The names and paths of the pages above this one.
   func breadcrumbs(_ context: PageContext) -> [(name: String, link: String)]
 
   /// The content below the heading.

@@ -47,7 +47,7 @@ struct PageContext: Sendable {
   ///
   /// - Parameters:
   ///   - segments: of the path, not encoded.
-  ///   - items: of the query; nil values are left out.
+  ///   - items: of the query; nil values are omitted.
   func link(_ segments: [String], _ items: [(name: String, value: String?)] = []) -> String {
     var query = QueryItems()
     for item in items { if let value = item.value { query.append(item.name, value) } }

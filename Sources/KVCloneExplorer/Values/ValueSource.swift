@@ -8,7 +8,7 @@ import Synchronization
 /// It is a description, and holds no transaction: every read is a short transaction of its own, which checks that the
 /// value is still the same. So a slow reader retains no pages of the file, and never gets bytes of two values.
 struct ValueSource: Sendable {
-  /// The place of the bytes.
+  /// The location of the bytes.
   enum Place: Sendable, Equatable {
     case blob(serial: UInt64)
     /// In the record that a commit wrote.

@@ -80,7 +80,7 @@ import Testing
     #expect(layout.boxes.isEmpty && layout.routes.isEmpty && layout.width > 0 && layout.height > 0)
   }
 
-  /// The checks of these tests find what they look for.
+  /// The geometry checks detect overlaps.
   @Test func geometryFindsOverlaps() throws {
     var graph = Self.boxes(3, rows: 1)
     graph.nets = [Self.net(0, 0, 2, 0)]

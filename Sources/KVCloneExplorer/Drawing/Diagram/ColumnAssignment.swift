@@ -86,7 +86,7 @@ struct ColumnAssignment {
 
   // MARK: Costs
 
-  /// The cost of a net with a hub that is so many columns left of its other end.
+  /// The cost of a net by the number of columns from its hub to its other end.
   private static func cost(_ distance: Int, isTree: Bool) -> Int {
     switch distance {
     case 1...: 10 + 16 * (distance - 1)

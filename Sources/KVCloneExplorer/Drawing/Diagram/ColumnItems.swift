@@ -97,7 +97,7 @@ struct ColumnItems {
 
   // MARK: Ends at boxes
 
-  /// A terminal by its place in ``sections``.
+  /// A terminal by its position in ``sections``.
   private struct Place {
     let section: Int
     let channel: Int
@@ -108,7 +108,7 @@ struct ColumnItems {
   /// The offsets of the first ends at a row, below its top.
   private static let rowSlots = [10, 15, 5]
 
-  /// Gives every end at a box a place of its own: in its row, or in the head, which grows as necessary.
+  /// Gives every end at a box its own position: in its row, or in the head, which grows as necessary.
   ///
   /// Ends at a head have the order of their other ends.
   mutating func assignSlots() {

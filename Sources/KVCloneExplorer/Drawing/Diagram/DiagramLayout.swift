@@ -1,4 +1,4 @@
-/// The places of the boxes and the lines of a diagram.
+/// The positions of the boxes and the lines of a diagram.
 ///
 /// Boxes are in columns. Lines are horizontal and vertical: they leave boxes at their left and right sides, turn in the
 /// channels between columns, and pass other columns in lanes between boxes. So no line crosses a box, and lines have no

@@ -1,6 +1,6 @@
 /// Estimates of the widths of texts, for drawings that have to place texts without a browser.
 ///
-/// They are those of a wide sans serif font, so that texts fit in others, too.
+/// They are those of a wide sans serif font, so that texts also fit in others.
 enum TextWidth {
   /// Returns the width of a text in pixels.
   static func estimate(_ text: String, size: Double, isBold: Bool = false) -> Double {

@@ -7,7 +7,7 @@ import Foundation
 struct RadialLayout: Sendable {
   /// The neighbours of one node.
   struct Group: Sendable {
-    /// The nodes that are visible in the closed state, including those that stand for others.
+    /// The nodes that are visible in the closed state, including those for hidden ones.
     var closed: Int
     /// The nodes that are visible in addition in the open state.
     var extra = 0
@@ -25,7 +25,7 @@ struct RadialLayout: Sendable {
       (cos(angle) * (radius + distance), sin(angle) * (radius + distance))
     }
 
-    /// Whether its text is turned so that it does not stand on its head.
+    /// Whether its text is rotated by 180°, so that it is never upside down.
     var isTurned: Bool { cos(angle) < -1e-9 }
   }
 
