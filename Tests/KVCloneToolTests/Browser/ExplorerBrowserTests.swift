@@ -45,7 +45,7 @@
       #expect(try browser.isTrue("document.querySelector('dialog').open"))
       #expect(try browser.isTrue("document.querySelector('dialog').contains(document.activeElement)"))
       #expect(try PageAudit(browser: browser).structure() == [])
-      // Keys do nothing behind the dialog.
+      // Keys have no effect while the dialog is open.
       try browser.press("gm")
       #expect(try browser.isTrue("location.pathname === '/'"))
       try browser.evaluateVoid("document.querySelector('dialog input').click()")

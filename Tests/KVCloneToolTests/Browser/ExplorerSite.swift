@@ -11,7 +11,7 @@
     private let server: BackgroundProgram
 
     /// - Parameters:
-    ///   - options: further options of `explore`.
+    ///   - options: more options of `explore`.
     ///   - fill: creates the store.
     init(_ options: String..., fill: (Scratch) throws -> Void = ExplorerSite.fillWithDemo) throws {
       scratch = try Scratch()

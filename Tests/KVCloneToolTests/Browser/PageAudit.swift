@@ -111,7 +111,7 @@
         if (isCut && style.textOverflow !== "ellipsis" && !element.matches("input, .canvas")) add("cut off", element);
       }
       for (const svg of visible("svg")) {
-        // The rectangle around a turned text is much larger than the text.
+        // The rectangle around a rotated text is much larger than the text.
         const texts = [...svg.querySelectorAll("text")].filter((text) => Math.abs(text.getScreenCTM().b) < 0.01)
           .map((text) => [text, text.getBoundingClientRect()]);
         texts.forEach(([text, a], index) => {

@@ -1,4 +1,4 @@
-// A service with the explorer below a path of its own, behind its own authentication.
+// A service that mounts the explorer at `/explorer`, behind its own authentication.
 //
 //     EXPLORER_PASSWORD=secret swift run --package-path Examples/ExplorerServer ExplorerServer notes.kvclone
 //

@@ -89,7 +89,7 @@
 
     var isLoopback: Bool { isIPv6 ? host == "::1" : host.hasPrefix("127.") }
 
-    /// Whether it stands for all addresses of the machine.
+    /// Whether it listens on all addresses of the machine.
     private var isWildcard: Bool { host == "0.0.0.0" || host == "::" }
 
     /// The URL of the first page.
