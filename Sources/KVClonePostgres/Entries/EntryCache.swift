@@ -7,6 +7,9 @@
     struct Range {
       /// Ranges that grow by commits are divided above this number of rows, or of bytes: a change copies one of them.
       static let (rowLimit, byteLimit) = (512, 128 << 10)
+      /// The memory of a range and of its three arrays without their elements, rounded up as the allocator does: most
+      /// of what a range of one small entry needs.
+      static let overhead = 240
 
       /// The first key, included; empty at the beginning of the table.
       let low: [UInt8]
@@ -24,7 +27,8 @@
         self.low = low
         self.high = high
         self.rows = rows
-        rowByteCount = rows.reduce(64) { $0 + $1.byteCount }
+        let bounds = Self.overhead + low.count + (high?.count ?? 0)
+        rowByteCount = rows.reduce(bounds) { $0 + $1.byteCount }
         self.keptByteCount = keptByteCount ?? rows.first?.owner.byteCount ?? 0
       }
 
