@@ -22,10 +22,9 @@
 
   /// An array parameter while it is filled: the header of the protocol's format, then each element behind its length.
   struct PostgresArray {
-    private static let headerLength = 20
+    private static let (headerLength, countOffset) = (20, 12)
 
     private let type: UInt32
-    private let elementType: UInt32
     private var bytes: [UInt8] = []
     private(set) var count = 0
 
@@ -37,35 +36,34 @@
 
     private init(type: UInt32, elementType: UInt32) {
       self.type = type
-      self.elementType = elementType
-      bytes = Array(repeating: 0, count: Self.headerLength)
+      bytes.reserveCapacity(Self.headerLength)
+      // One dimension, no null, the type of the elements, their number, and the first index.
+      for field in [1, 0, elementType, 0, 1] { appendBigEndian(field) }
     }
 
     mutating func append(_ element: UnsafeRawBufferPointer) {
       appendBigEndian(UInt32(element.count))
       bytes.append(contentsOf: element)
-      count += 1
+      countElement()
     }
 
     mutating func append(_ element: Int32) {
       appendBigEndian(4)
       appendBigEndian(UInt32(bitPattern: element))
+      countElement()
+    }
+
+    /// Keeps the header complete, so that the value is no copy of the bytes.
+    private mutating func countElement() {
       count += 1
+      let number = UInt32(count).bigEndian
+      bytes.withUnsafeMutableBytes { $0.storeBytes(of: number, toByteOffset: Self.countOffset, as: UInt32.self) }
     }
 
     private mutating func appendBigEndian(_ value: UInt32) {
       withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
-    var value: PostgresValue {
-      var bytes = bytes
-      // One dimension, no null, the type of the elements, their number, and the first index.
-      for (place, field) in [1, 0, elementType, UInt32(count), 1].enumerated() {
-        withUnsafeBytes(of: field.bigEndian) { field in
-          bytes.replaceSubrange(place * 4..<place * 4 + 4, with: field)
-        }
-      }
-      return PostgresValue(type: type, bytes: bytes)
-    }
+    var value: PostgresValue { PostgresValue(type: type, bytes: bytes) }
   }
 #endif

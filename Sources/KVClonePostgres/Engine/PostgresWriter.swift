@@ -7,7 +7,7 @@
   /// they become large, or until its commit.
   final class PostgresWriter: StorageBackend {
     /// The overlay is sent to the server above this length.
-    private static let overlayLimit = 8 << 20
+    private static let overlayLimit = 2 << 20
     /// Runs of at least this length are copied.
     private static let copiedRunLength = 64
     /// Larger changes are not applied to the cache, because the next writer waits for it.
