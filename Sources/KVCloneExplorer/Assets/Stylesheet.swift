@@ -124,7 +124,7 @@ enum Stylesheet {
     .empty { max-width: 60rem; padding: var(--s6) var(--s4); border: 1px dashed var(--edge);
       border-radius: var(--radius); color: var(--muted); text-align: center; }
     .empty strong { color: var(--ink); }
-    .toolbar { display: flex; flex-wrap: wrap; gap: var(--s1) var(--s3); list-style: none; }
+    .toolbar { display: flex; flex-wrap: wrap; align-items: center; gap: var(--s1) var(--s3); list-style: none; }
     .toolbar a:not(.button) { display: inline-block; min-width: 1.5rem; line-height: 1.5rem; }
     .tabs ul { display: flex; flex-wrap: wrap; gap: var(--s1) var(--s4); list-style: none;
       border-bottom: 1px solid var(--line); }
