@@ -58,6 +58,9 @@
 
     func text(_ script: String) throws -> String { try evaluate("return String(\(script))") as? String ?? "" }
 
+    /// The text of the main part of the page.
+    var mainText: String { get throws { try text("document.querySelector('main').innerText") } }
+
     func isTrue(_ script: String) throws -> Bool { try text(script) == "true" }
 
     /// Runs a script that passes its result to the function `done`.
@@ -97,6 +100,25 @@
       let actions = keys.flatMap { key in ["keyDown", "keyUp"].map { ["type": $0, "value": String(key)] } }
       try send(
         "POST", "actions", ["actions": [["type": "key", "id": "keyboard", "actions": actions] as [String: Any]]])
+    }
+
+    /// The buttons and the wheel of a mouse.
+    enum Mouse: String {
+      case press = "mousePressed"
+      case move = "mouseMoved"
+      case release = "mouseReleased"
+      /// Ctrl and the wheel, by one step away from the user.
+      case zoom = "mouseWheel"
+    }
+
+    func mouse(_ event: Mouse, _ x: Double, _ y: Double) throws {
+      let isZoom = event == .zoom
+      try devTools(
+        "Input.dispatchMouseEvent",
+        [
+          "type": event.rawValue, "x": x, "y": y, "button": isZoom ? "none" : "left", "clickCount": isZoom ? 0 : 1,
+          "deltaX": 0, "deltaY": isZoom ? -100 : 0, "modifiers": isZoom ? 2 : 0,
+        ])
     }
 
     func resize(width: Int, height: Int) throws {

@@ -51,10 +51,16 @@
       var path: String
     }
 
+    /// The first pages of the demo store, among them an object with an ordered list, and one with an image.
+    static let demoPages = [
+      Page(kind: "/", path: "/"), Page(kind: "/objects/E/N", path: "/objects/Project/1"),
+      Page(kind: "/objects/E/N", path: "/objects/Photo/1"),
+    ]
+
     /// Opens pages that links lead to, one of each kind, from some pages, and calls `body` on each.
     @discardableResult
     func visitPages(
-      from start: [Page] = [Page(kind: "/", path: "/")], limit: Int = 60, _ body: (Page) throws -> Void
+      from start: [Page] = ExplorerSite.demoPages, limit: Int = 60, _ body: (Page) throws -> Void
     ) throws -> [Page] {
       var found = start
       var kinds = Set(start.map(\.kind))
@@ -85,6 +91,7 @@
       let kinds = segments.enumerated().map { index, segment -> Substring in
         if Int(segment) != nil { return "N" }
         if index == 1, segment.first?.isUppercase == true || segments[0] == "rollback" { return "E" }
+        if index == 2, segments[0] == "model" { return "E" }
         return index >= 4 ? "A" : segment
       }
       let names = Set((parts.queryItems ?? []).map(\.name)).sorted().joined(separator: "&")

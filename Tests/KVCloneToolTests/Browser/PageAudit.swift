@@ -31,6 +31,20 @@
       return try browser.evaluateLater(script) as? Double ?? 0
     }
 
+    /// Problems at two sizes and in both colour schemes.
+    func all() throws -> [String] {
+      var problems = try structure()
+      for (width, height) in [(360, 780), (1280, 900)] {
+        try browser.resize(width: width, height: height)
+        problems += try layout().map { "\(width) px: \($0)" }
+      }
+      for isDark in [true, false] {
+        try browser.prefer(isDark: isDark)
+        problems += try contrast().map { "\(isDark ? "dark" : "light"): \($0)" }
+      }
+      return problems
+    }
+
     private func strings(_ script: String) throws -> [String] { try browser.evaluate(script) as? [String] ?? [script] }
 
     private static let rolesWithNames: Set = [

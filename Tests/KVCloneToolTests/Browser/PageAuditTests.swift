@@ -40,7 +40,7 @@
     @Test(arguments: [
       ("/", "/"), ("/entities/Note?sort=name&after=12", "/entities/E?after&sort"), ("/objects/Note/12", "/objects/E/N"),
       ("/objects/Note/12/text/body", "/objects/E/N/text/A"), ("/model/versions?at=x", "/model/versions?at"),
-      ("/rollback/weekly", "/rollback/E"), ("/model/Note", "/model/E"), ("/entities/Note.json", nil),
+      ("/rollback/weekly", "/rollback/E"), ("/model/entities/Note", "/model/entities/E"), ("/entities/Note.json", nil),
       ("/objects/Note/1/blob/image", nil), ("https://example.org/", nil), ("#x", nil),
     ])
     func pagesOfOneKindAreVisitedOnce(target: String, kind: String?) {
