@@ -22,6 +22,7 @@ struct GridPage: Page {
   }
 
   var title: String { query.entity.name }
+  var status: Int { timeLimit == nil ? 200 : 503 }
   var section: PageSection { .entities }
 
   func breadcrumbs(_ context: PageContext) -> [(name: String, link: String)] {
