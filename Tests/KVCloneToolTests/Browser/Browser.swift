@@ -69,8 +69,10 @@
     }
 
     /// Waits until an expression is true.
-    func wait(until expression: String, _ location: SourceLocation = #_sourceLocation) throws {
-      let end = Date(timeIntervalSinceNow: 30)
+    func wait(
+      until expression: String, seconds: Double = 30, _ location: SourceLocation = #_sourceLocation
+    ) throws {
+      let end = Date(timeIntervalSinceNow: seconds)
       while Date() < end {
         // A script fails while the page changes.
         if (try? isTrue(expression)) == true { return }
@@ -83,7 +85,17 @@
     /// Runs a script that leads to another document, and waits until that is loaded.
     func follow(_ script: String, _ location: SourceLocation = #_sourceLocation) throws {
       try evaluateVoid("window.isLeft = true; \(script)")
-      try wait(until: "!window.isLeft && document.readyState === 'complete'", location)
+      try wait(until: "!window.isLeft && document.readyState === 'complete'", seconds: 30, location)
+    }
+
+    /// Requests the links of the page to its JSON and CSV, and returns their names, status and types in order.
+    func exports() throws -> [String] {
+      let script = """
+        const links = [...document.querySelectorAll('main a')].filter((a) => ['JSON', 'CSV'].includes(a.textContent)); \
+        Promise.all(links.map((a) => fetch(a.href).then((response) => \
+          [a.textContent, response.status, response.headers.get('content-type')].join(' ')))).then(done)
+        """
+      return try #require(try evaluateLater(script) as? [String]).sorted()
     }
 
     /// Keys without a character.

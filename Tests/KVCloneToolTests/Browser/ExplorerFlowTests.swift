@@ -191,30 +191,16 @@
       let site = try ExplorerSite()
       var count = 0
       try site.visitPages { (page) throws in
-        let script = """
-          const links = [...document.querySelectorAll('main a')].filter((a) => \
-            ['JSON', 'CSV'].includes(a.textContent)); \
-          Promise.all(links.map((a) => fetch(a.href).then((response) => \
-            [a.textContent, response.status, response.headers.get('content-type')].join(' ')))).then(done)
-          """
-        let answers = try #require(try site.browser.evaluateLater(script) as? [String])
+        let answers = try site.browser.exports()
         #expect(
-          answers.sorted() == ["CSV 200 text/csv; charset=utf-8", "JSON 200 application/json"],
-          "\(page.path): \(answers)")
+          answers == ["CSV 200 text/csv; charset=utf-8", "JSON 200 application/json"], "\(page.path): \(answers)")
         count += answers.count
       }
       #expect(count >= 30)
     }
 
     @Test(.enabled(if: Corpus.root != nil, "\(Corpus.missing)")) func storeOfCareKitIsBrowsed() throws {
-      let folder = "carekit-apple__CareKit"
-      let database = "CareKitStore__CareKitStoreTests__CoreDataSchema__Migrations__SampleStore2.0.sqlite"
-      let site = try ExplorerSite { scratch in
-        let model = try #require(Corpus.modelBundle("\(folder)/CareKitStore.xcdatamodeld"))
-        try scratch.succeed(
-          "import", "\(try #require(Corpus.root))/stores/\(folder)/\(database)", "--model", model, "--model-version",
-          "CareKitStore2.0")
-      }
+      let site = try ExplorerSite(fill: FeatureSubject.importCareKit)
       let audit = PageAudit(browser: site.browser)
       // The first entity has no objects.
       let start = [("/entities/E", "/entities/OCKCDTask"), ("/", "/")].map(ExplorerSite.Page.init)
