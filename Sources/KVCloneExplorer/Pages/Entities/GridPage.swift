@@ -22,7 +22,7 @@ struct GridPage: Page {
   }
 
   var title: String { query.entity.name }
-  var status: Int { timeLimit == nil ? 200 : 503 }
+  var status: Int { query.problem?.error.status ?? (timeLimit == nil ? 200 : 503) }
   var section: PageSection { .entities }
 
   func breadcrumbs(_ context: PageContext) -> [(name: String, link: String)] {
