@@ -56,6 +56,17 @@ struct PageContext: Sendable {
     return query.items.isEmpty ? path : "\(path)?\(query.text)"
   }
 
+  /// The number of rows of a page, from the query.
+  ///
+  /// - Throws: ``ExplorerError`` for anything except a number from 1 to 1,000.
+  func rowLimit(_ standard: Int = 100) throws -> Int {
+    guard let text = query["limit"] else { return standard }
+    guard let limit = Int(text), (1...1000).contains(limit) else {
+      throw ExplorerError(.badRequest, "limit is not a number from 1 to 1000; remove it, or correct it")
+    }
+    return limit
+  }
+
   /// Returns the URL of this page with some items of the query replaced; nil removes an item.
   func link(replacing items: [(name: String, value: String?)]) -> String {
     var query = query

@@ -101,7 +101,7 @@ struct GridTests {
       "before=-1",
       "after=1!sx&sort=year", "after=1!dnan&sort=price", "after=1!t1e999&sort=added", "after=1!n&sort=year",
       "sort=nope", "sort=-", "sort=title[xx]", "sort=,", "sort=cover", "sort=a.b.c", "sort=@count", "sort=shelf",
-      "sort=year,year,year,year,year,year,year,year,year", "limit=0", "limit=-5", "limit=99999999999", "limit=x",
+      "sort=year,year,year,year,year,year,year,year,year", "limit=0", "limit=1001", "limit=99999999999", "limit=x",
       "columns=nope", "columns=", "columns=title,title", "subentities=x", "all=1", "where=%00", "where=((((((((",
     ])
   func hostileParameters(query: String) async throws {

@@ -175,7 +175,7 @@ struct GridPage: Page {
       : Components.select(
         "Subentities", name: "subentities", options: [("1", "include"), ("0", "exclude")],
         selected: query.includesSubentities ? "1" : "0")
-    let limits = Set([20, GridQuery.defaultLimit, 100, 200, GridQuery.maximumLimit, query.limit]).sorted()
+    let limits = Set([20, GridQuery.defaultLimit, 100, 200, 500, query.limit]).sorted()
     let kept = query.kept(context, except: ["columns", "subentities", "limit", "sort"])
     let form: HTML = """
       <form class="stack" method="get" action="\(context.link(["entities", query.entity.name], [("at", nil)]))">\

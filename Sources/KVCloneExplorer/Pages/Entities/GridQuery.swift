@@ -16,9 +16,8 @@ struct GridQuery: Sendable {
   var problem: GridProblem?
 
   static let defaultLimit = 50
-  static let maximumLimit = 500
 
-  /// - Throws: ``ExplorerError`` for an unknown entity. Other errors become ``problem``.
+  /// - Throws: ``ExplorerError`` for an unknown entity, and for a wrong limit. Other errors become ``problem``.
   init(_ context: PageContext) throws {
     let name = try context.parameter("entity")
     guard let entity = context.model.entity(named: name) else {
@@ -26,7 +25,7 @@ struct GridQuery: Sendable {
     }
     self.entity = entity
     predicateText = context.query["where"] ?? ""
-    limit = min(max(context.query["limit"].flatMap { Int($0) } ?? Self.defaultLimit, 1), Self.maximumLimit)
+    limit = try context.rowLimit(Self.defaultLimit)
     includesSubentities = context.query["subentities"] != "0"
     let names = context.query.all("columns").flatMap { $0.split(separator: ",").map(String.init) }
     let available = GridColumn.all(of: entity.name, in: context.model)

@@ -78,17 +78,6 @@ extension PageContext {
   func link(to object: ObjectName, in state: String) -> String {
     link(["objects"] + object.segments, [("at", state.isEmpty ? nil : state)])
   }
-
-  /// The number of rows of a page, from the query.
-  ///
-  /// - Throws: ``ExplorerError`` for anything except a number from 1 to 1,000.
-  func rowLimit(_ standard: Int = 100) throws -> Int {
-    guard let text = query["limit"] else { return standard }
-    guard let limit = Int(text), (1...1000).contains(limit) else {
-      throw ExplorerError(.badRequest, "limit is not a number from 1 to 1000; remove it, or correct it")
-    }
-    return limit
-  }
 }
 
 extension Date {
