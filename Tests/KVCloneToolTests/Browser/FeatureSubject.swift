@@ -6,7 +6,7 @@
   /// A store that all features of the explorer are used on, and the names that the features need.
   struct FeatureSubject: CustomTestStringConvertible {
     let testDescription: String
-    /// An entity with the object, whose pages have more than one object.
+    /// The entity of the object, with more than one object.
     let entity: String
     let object: String
     /// A text attribute of the object, which names it.
@@ -25,8 +25,8 @@
       predicate: "title = 'Highlands'", neighbour: "Photo", fill: ExplorerSite.fillWithDemo)
 
     private static let careKit = FeatureSubject(
-      testDescription: "CareKit's store", entity: "OCKCDTask", object: "OCKCDTask/1", title: "title",
-      text: "Kegel Exercises", predicate: "title BEGINSWITH 'Kegel'", neighbour: "OCKCDOutcome", fill: importCareKit)
+      testDescription: "CareKit's store", entity: "OCKCDTask", object: "OCKCDTask/1", title: "id",
+      text: "kegels", predicate: "id BEGINSWITH 'keg'", neighbour: "OCKCDOutcome", fill: importCareKit)
 
     /// The number of objects of the large store. With 10,000,000, filling it takes minutes.
     private static let objectCount =
