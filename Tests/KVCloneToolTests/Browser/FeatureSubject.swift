@@ -21,8 +21,8 @@
     static var all: [FeatureSubject] { [demo, large] + (Corpus.root == nil ? [] : [careKit]) }
 
     private static let demo = FeatureSubject(
-      testDescription: "the demo store", entity: "Album", object: "Album/2", title: "title", text: "Highlands",
-      predicate: "title = 'Highlands'", neighbour: "Photo", fill: ExplorerSite.fillWithDemo)
+      testDescription: "the demo store", entity: "Project", object: "Project/1", title: "title", text: "Iceland",
+      predicate: "title = 'Iceland'", neighbour: "Album", fill: ExplorerSite.fillWithDemo)
 
     private static let careKit = FeatureSubject(
       testDescription: "CareKit's store", entity: "OCKCDTask", object: "OCKCDTask/1", title: "id",
@@ -45,7 +45,7 @@
         "CareKitStore2.0")
     }
 
-    /// Objects of two subentities with an indexed number, some of them in a folder.
+    /// Objects of two subentities with an indexed number. The first of them are in a folder.
     private static func fillLarge(_ scratch: Scratch) throws {
       try FileManager.default.createDirectory(
         atPath: scratch.file("Large.xcdatamodel"), withIntermediateDirectories: true)
