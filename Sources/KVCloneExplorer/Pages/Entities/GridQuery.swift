@@ -67,18 +67,16 @@ struct GridQuery: Sendable {
 /// An error in a query, with its position in the predicate.
 struct GridProblem: Sendable, Equatable {
   var message: String
-  /// The error for JSON and CSV.
-  var kind: String
   /// The part of the predicate around the error, and a line with a caret below it.
   var excerpt: String?
   var caret: String?
 
   init(_ error: ExplorerError) {
-    (message, kind) = (error.message, error.kind.rawValue)
+    message = error.message
   }
 
   init(_ error: QueryFormatError, in text: String) {
-    (message, kind) = (error.description, error.kind.rawValue)
+    message = error.description
     guard error.column > 0 else { return }
     let start = max(0, error.column - 1 - Self.contextLength)
     let part = text.dropFirst(start).prefix(2 * Self.contextLength)
@@ -88,7 +86,7 @@ struct GridProblem: Sendable, Equatable {
 
   /// An error of the model or of a type, which the planner finds before it reads anything.
   init(_ error: StoreError) {
-    (message, kind) = (error.message, error.kind.rawValue)
+    message = error.message
   }
 
   private static let contextLength = 40

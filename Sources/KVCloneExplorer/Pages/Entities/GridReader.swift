@@ -46,8 +46,9 @@ struct GridReader: Sendable {
       if !isHTML { throw ExplorerError(.timeLimit, message) }
       page.timeLimit = message
     } catch let error as StoreError where Self.isOfQuery(error) {
-      if !isHTML { throw error }
-      page.query.problem = GridProblem(error)
+      let problem = GridProblem(error)
+      if !isHTML { throw problem.error }
+      page.query.problem = problem
     }
     return page
   }
@@ -101,6 +102,6 @@ struct GridReader: Sendable {
 }
 
 extension GridProblem {
-  /// The error as a response.
+  /// The error, as every format of the page answers it.
   var error: ExplorerError { ExplorerError(.badRequest, message) }
 }
