@@ -26,7 +26,7 @@ extension ObjectPage {
     }
     json.endObject()
     json.member("counts", Dictionary(facts.relationships.map { ($0.title, $0.count.value) }, uniquingKeysWith: max))
-    json.key("next")
+    json.key("nextMembers")
     json.beginObject()
     for link in facts.relationships + facts.incoming {
       json.member(link.title, link.next.map { links.members(link, from: $0) })
