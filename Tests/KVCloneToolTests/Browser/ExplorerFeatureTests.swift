@@ -11,7 +11,15 @@
     /// Sends the form of an action, after its plan is shown.
     private static let runs = "document.querySelector('main form[method=post]').requestSubmit()"
 
-    @Test(arguments: FeatureSubject.all) func everyFeatureIsUsedOn(subject: FeatureSubject) throws {
+    @Test(arguments: [FeatureSubject.demo, .large]) func everyFeatureIsUsedOn(subject: FeatureSubject) throws {
+      try useEveryFeature(subject)
+    }
+
+    @Test(.enabled(if: Corpus.root != nil, "\(Corpus.missing)")) func everyFeatureIsUsedOnCareKit() throws {
+      try useEveryFeature(.careKit)
+    }
+
+    private func useEveryFeature(_ subject: FeatureSubject) throws {
       let site = try ExplorerSite("--write", fill: subject.fill)
       try useGrid(subject, site)
       try useObject(subject, site)
@@ -20,6 +28,8 @@
       try compareAndRollBack(subject, site)
       try runJobs(subject, site)
       try exportPages(subject, site)
+      try useKeys(subject, site)
+      try site.expectChangeAppears { try site.scratch.succeed("set", subject.object, "\(subject.title)=\(UUID())") }
       #expect(try site.browser.messages() == [])
       #expect(try site.scratch.tool("check").code == 0)
     }
@@ -31,17 +41,7 @@
       try site.open("/")
       try browser.follow("\(link("/entities/\(subject.entity)")).click()")
       try site.open("/entities/\(subject.entity)?limit=2")
-      let first = try browser.text("document.querySelector('.grid tbody').innerText")
-      try browser.follow("[...document.querySelectorAll('main a')].find((a) => a.textContent === 'Next').click()")
-      #expect(try browser.text("document.querySelector('.grid tbody').innerText") != first)
-      try browser.follow("[...document.querySelectorAll('main a')].find((a) => a.textContent === 'Previous').click()")
-      #expect(try browser.text("document.querySelector('.grid tbody').innerText") == first)
-      try browser.follow(
-        """
-        for (const box of document.querySelectorAll('[name=columns]')) box.checked = box.value === '\(subject.title)'; \
-        document.querySelector('[name=columns]').form.requestSubmit()
-        """)
-      #expect(try browser.text("document.querySelectorAll('.grid thead th').length") == "2")
+      try site.expectPagesAndColumns(titled: subject.title)
       try site.open("/entities/\(subject.entity)")
       let words = "[...document.querySelectorAll('#predicate-words option')].map((option) => option.value)"
       try browser.evaluateVoid("document.querySelector('#predicate').focus()")
@@ -70,6 +70,7 @@
       let browser = site.browser
       try site.open("/objects/\(subject.object)")
       #expect(try browser.text(Self.heading) == subject.text)
+      if subject.hasImage { #expect(try browser.isTrue("document.querySelector('main img').naturalWidth > 0")) }
       try browser.follow("\(link("/objects/\(subject.neighbour)/")).click()")
       let neighbour = try site.place
       // The inverse leads back.
@@ -79,6 +80,7 @@
       #expect(try browser.mainText.contains("Checksum"))
       try site.open("/objects/\(subject.object)")
       try browser.follow("document.querySelector('main a[href$=\"/history\"]').click()")
+      #expect(try site.place == "/objects/\(subject.object)/history")
     }
 
     private func useDiagrams(_ subject: FeatureSubject, _ site: ExplorerSite) throws {
@@ -163,6 +165,22 @@
       try browser.follow("document.querySelector('form[action=\"/store/counts\"]').requestSubmit()")
       try browser.wait(until: "document.querySelector('main .grid') !== null", seconds: 600)
       #expect(try browser.mainText.contains(subject.entity))
+    }
+
+    private func useKeys(_ subject: FeatureSubject, _ site: ExplorerSite) throws {
+      let browser = site.browser
+      try site.open("/time")
+      try browser.press("/")
+      try browser.press(subject.object)
+      try browser.press(.enter)
+      try browser.wait(
+        until: "location.pathname === '/objects/\(subject.object)' && document.readyState === 'complete'")
+      try browser.press("ge")
+      try browser.wait(until: "location.pathname === '/' && document.readyState === 'complete'")
+      try browser.press("j")
+      let row = try browser.text("document.activeElement.getAttribute('href')")
+      try browser.press(.enter)
+      try browser.wait(until: "location.pathname + location.search === '\(row)' && document.readyState === 'complete'")
     }
 
     private func exportPages(_ subject: FeatureSubject, _ site: ExplorerSite) throws {

@@ -78,6 +78,49 @@
       return found
     }
 
+    /// Expects that the pages of the grid follow each other, and that one column can be chosen.
+    func expectPagesAndColumns(titled title: String, _ location: SourceLocation = #_sourceLocation) throws {
+      let rows = "document.querySelector('.grid tbody').innerText"
+      let link = { (text: String) in "[...document.querySelectorAll('main a')].find((a) => a.textContent === '\(text)')"
+      }
+      let first = try browser.text(rows)
+      try browser.follow("\(link("Next")).click()")
+      #expect(try browser.text(rows) != first, sourceLocation: location)
+      try browser.follow("\(link("Previous")).click()")
+      #expect(try browser.text(rows) == first, sourceLocation: location)
+      try browser.follow(
+        """
+        for (const box of document.querySelectorAll('[name=columns]')) box.checked = box.value === '\(title)'; \
+        document.querySelector('[name=columns]').form.requestSubmit()
+        """)
+      #expect(try browser.text("document.querySelectorAll('.grid thead th').length") == "2", sourceLocation: location)
+    }
+
+    /// Expects that the list of entities shows or announces a change, and neither moves nor loads again.
+    func expectChangeAppears(after change: () throws -> Void, _ location: SourceLocation = #_sourceLocation) throws {
+      let content = "document.querySelector('main').textContent"
+      try browser.resize(width: 1280, height: 300)
+      try open("/")
+      try browser.wait(until: "performance.getEntriesByType('resource').some((entry) => entry.name.includes('.js'))")
+      try browser.evaluateVoid("scrollTo(0, 40); window.isOldPage = true")
+      let before = try browser.text(content)
+      // The connection may begin after the first commits.
+      for _ in 1...20 {
+        try change()
+        if try browser.isTrue("document.querySelector('.toast').textContent !== ''") { break }
+        if try browser.text(content) != before { break }
+        usleep(500_000)
+      }
+      try browser.wait(
+        until: """
+          document.querySelector('.toast').textContent.startsWith('The store changed') || \
+          [...document.querySelectorAll('[data-live]')].length > 0
+          """)
+      #expect(try browser.isTrue("window.isOldPage && scrollY === 40"), sourceLocation: location)
+      let isOffered = try browser.isTrue("document.querySelector('.toast a') !== null")
+      #expect(try browser.text(content) != before || isOffered, sourceLocation: location)
+    }
+
     /// The path with its names and numbers replaced, and the names of its query; nil for other targets than pages.
     static func kind(of target: String) -> String? {
       guard target.hasPrefix("/"), !target.hasPrefix("/assets"), let parts = URLComponents(string: target) else {
