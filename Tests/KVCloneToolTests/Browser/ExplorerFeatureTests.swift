@@ -29,7 +29,7 @@
       try runJobs(subject, site)
       try exportPages(subject, site)
       try useKeys(subject, site)
-      try site.expectChangeAppears { try site.scratch.succeed("set", subject.object, "\(subject.title)=\(UUID())") }
+      try site.expectChangeAppears { try site.scratch.succeed("clone", subject.object) }
       #expect(try site.browser.messages() == [])
       #expect(try site.scratch.tool("check").code == 0)
     }
