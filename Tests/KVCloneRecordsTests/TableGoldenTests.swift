@@ -31,6 +31,7 @@ struct TableGoldenTests {
     }
     try check(MetadataKey.commitCounter, "commit", CounterValue(258), "b22b1de1a64970660201000000000000")
     try check(MetadataKey.epoch, "epoch", CounterValue(3), "5b56b9640f2ae3990300000000000000")
+    try check(MetadataKey.layer, "layer", CounterValue(5), "b7ff119efcf4e99e0500000000000000")
     try check(MetadataKey.blobSerial, "blob-serial", CounterValue(17), "8382d6244785b64a1100000000000000")
     try check(
       MetadataKey.serial(rootCode: 0x1A), "serial-001a", CounterValue(1 << 40), "3c767402b6d429de0000000000010000")
@@ -124,6 +125,76 @@ struct TableGoldenTests {
       46b51b990c614d11000000000000000002000000000000000300000000000000000000000000f83f0000000000002240\
       0b00000000000000040000000000000005000600070008000000000000000000
       """)
+  }
+
+  @Test func branches() throws {
+    var branch = BranchValue(
+      number: 2, created: 1.5, expires: 9, lastCommit: 258,
+      layers: [
+        .init(code: 3, baseEpoch: 7, baseName: "@2"), .init(code: 5, baseEpoch: 9, baseName: "v1"),
+      ], objectCounts: [.init(rootCode: 1, count: 11)])
+    (branch.entryCount, branch.byteCount, branch.changedObjectCount) = (4, 500, 2)
+    try check(
+      .branches, Array("é".utf8), branch,
+      """
+      ecb22569a6b6b3fd0000000002000000000000000000f83f000000000000224002010000000000000400000000000000\
+      f4010000000000000200000000000000020000000300000007000000000000000200000040320500000009000000000000\
+      000200000076310100000001000b00000000000000
+      """)
+    #expect(TableCode.ofBranches.map(\.rawValue) == [13, 14])
+    #expect(TableCode.ofBranches.map(\.name) == ["overlays", "branches"])
+    #expect(TableCode(name: "overlays") == .overlays)
+    #expect(TableCode(name: "branches") == .branches)
+    var base = SnapshotValue(
+      epoch: 2, commit: 3, created: 1.5, expires: 9, objectCount: 11, nextBlobSerial: 4, modelNumber: 5,
+      nextLayoutID: 6, nextIndexID: 7, nextEntityCode: 8, watermarks: [])
+    (base.isHidden, base.layerCount) = (true, 1)
+    try check(
+      .snapshots, Array("@2".utf8), base,
+      """
+      e448d103679b0c990c0000000000000002000000000000000300000000000000000000000000f83f0000000000002240\
+      0b0000000000000004000000000000000500060007000800000000000000000001000000
+      """)
+  }
+
+  @Test func overlays() throws {
+    let owner = ShortKey.object(id)
+    let key = OverlayKey.encode(layer: 3, table: .objects(rootCode: 1), key: owner.bytes)
+    #expect(hex(key) == "0000000380010001000000000005")
+    #expect(try OverlayKey.layer(of: key.span.bytes) == 3)
+    #expect(try OverlayKey.table(of: key.span.bytes) == .objects(rootCode: 1))
+    #expect(array(try OverlayKey.key(of: key.span.bytes)) == owner.array)
+    #expect(key.withUnsafeBytes { OverlayKey.isOf(layer: 3, table: .objects(rootCode: 1), $0) })
+    #expect(!key.withUnsafeBytes { OverlayKey.isOf(layer: 3, table: .objects(rootCode: 2), $0) })
+    #expect(!key.withUnsafeBytes { OverlayKey.isOf(layer: 4, table: .objects(rootCode: 1), $0) })
+    let seed = ValueEnvelope.seed(tableCode: .overlays, key: key)
+    let value = BytesValue(Array("xy".utf8)).encoded(
+      seed: ValueEnvelope.seed(tableCode: .objects(rootCode: 1), key: owner))
+    #expect(
+      hex(PreimageView.encode(value.span.bytes, seed: seed)) == "59aca60f5fca3c25016747df31fd159cda7879")
+    #expect(hex(PreimageView.encode(nil, seed: seed)) == "628bf9c7149288bd00")
+    for count in 0...OverlayKey.prefixLength {
+      #expect(throws: RecordError.badKey) { _ = try OverlayKey.layer(of: key.span.bytes.extracting(first: count)) }
+    }
+    let end = ReusedBytes()
+    OverlayKey.writeEnd(layer: 3, table: TableCode(rawValue: .max), to: end)
+    #expect(hex(Array(end.bytes)) == "000000040000")
+    OverlayKey.writeEnd(layer: .max, table: TableCode(rawValue: .max), to: end)
+    #expect(end.bytes.isEmpty)
+  }
+
+  /// A count of zero layers, and flags of a later version.
+  @Test func refusedBranches() throws {
+    let branch = BranchValue(
+      number: 1, created: 0, lastCommit: 0, layers: [.init(code: 2, baseEpoch: 1, baseName: "")], objectCounts: [])
+    let bytes = unchecked(branch)
+    #expect(try BranchValue(stored: bytes, seed: 0) == branch)
+    for (place, error) in [(8, RecordError.badFlag), (12, .outOfRange), (64, .badCount), (68, .outOfRange)] {
+      var changed = Array(bytes[8...])
+      changed[place - 8] = place == 8 || place == 64 ? 0xFF : 0
+      let sealed = ValueEnvelope.encode(changed, seed: 0)
+      #expect(throws: error, "byte \(place)") { _ = try BranchValue(stored: sealed, seed: 0) }
+    }
   }
 
   @Test func savedKeys() throws {

@@ -52,6 +52,17 @@ package final class ReusedBytes {
     count = length
   }
 
+  /// Replaces the content by two numbers and bytes, which must not be a part of the content.
+  func set(_ first: UInt32, _ second: UInt16, _ bytes: UnsafeRawBufferPointer) {
+    count = 0
+    let old = reserve(6 + bytes.count)
+    old?.deallocate()
+    start.storeBytes(of: first.bigEndian, as: UInt32.self)
+    start.storeBytes(of: second.bigEndian, toByteOffset: 4, as: UInt16.self)
+    if let source = bytes.baseAddress { (start + 6).copyMemory(from: source, byteCount: bytes.count) }
+    count = 6 + bytes.count
+  }
+
   /// Reserves memory; returns the previous memory if it was replaced.
   private func reserve(_ wanted: Int) -> UnsafeMutableRawPointer? {
     if wanted <= capacity { return nil }

@@ -3,7 +3,7 @@
 @usableFromInline
 package enum FormatLimits {
   /// The newest format that this library reads and writes. *Format.*
-  @inlinable package static var formatVersion: UInt32 { 6 }
+  @inlinable package static var formatVersion: UInt32 { 7 }
 
   /// The oldest format that this library reads, and the format of a store that uses no newer feature. *Format.*
   @inlinable package static var oldestFormatVersion: UInt32 { 3 }
@@ -19,6 +19,10 @@ package enum FormatLimits {
   /// The format of migrated stores: they contain records of several layouts, and the model's document says what older
   /// ones mean. Its own minimum for readers. *Format.*
   @inlinable package static var migrationFormatVersion: UInt32 { 6 }
+
+  /// The format of stores with branches: every writer has to keep what they show. Its own minimum for readers.
+  /// *Format.*
+  @inlinable package static var branchFormatVersion: UInt32 { 7 }
 
   /// LMDB's page size, which the chunk sizes below are computed for; files with another one are rejected.
   @inlinable package static var pageSize: Int { 4096 }

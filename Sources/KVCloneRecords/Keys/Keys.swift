@@ -183,6 +183,8 @@ package enum MetadataKey {
   package static let history = "history"
   /// The catalog: codes of entities, properties, layouts and indexes (JSON of the store).
   package static let catalog = "catalog"
+  /// The last number that a branch or a layer of a branch has got.
+  package static let layer = "layer"
   /// The description of an incremental backup; absent in stores.
   package static let increment = "increment"
   /// The expressions that the derived attributes were computed by.
@@ -208,6 +210,9 @@ package enum MetadataKey {
   /// The key of `youngestSnapshot`, which every write transaction looks up.
   package static let youngestSnapshotKey = ShortKey(
     0x796F_756E_6765_7374, 0x2D73_6E61_7073_686F, 0x7400_0000_0000_0000, count: 17)
+
+  /// The key of `history`.
+  package static let historyKey = ShortKey(0x6869_7374_6F72_7900, 0, 0, count: 7)
 
   /// The key of `serial(rootCode:)`, without building the name.
   package static func serialKey(rootCode: UInt16) -> ShortKey {

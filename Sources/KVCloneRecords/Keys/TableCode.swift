@@ -24,12 +24,19 @@ package struct TableCode: RawRepresentable, Hashable, Sendable {
   @inlinable package static var redirects: Self { Self(rawValue: 11) }
   /// Removed keys of an incremental backup; absent in stores.
   @inlinable package static var deletions: Self { Self(rawValue: 12) }
+  /// Entries of branches; absent in a store that never had a branch.
+  @inlinable package static var overlays: Self { Self(rawValue: 13) }
+  /// Descriptions of branches; absent in a store that never had a branch.
+  @inlinable package static var branches: Self { Self(rawValue: 14) }
 
   /// The tables that every store has, in the order of their codes.
   package static let fixed: [TableCode] = [
     .metadata, .links, .blobs, .blobInfo, .indexes, .changes, .preimages, .snapshots, .provenance, .operations,
     .redirects,
   ]
+
+  /// The tables that the first branch of a store creates.
+  package static let ofBranches: [TableCode] = [.overlays, .branches]
 
   /// The table of a root entity's objects.
   ///
@@ -61,16 +68,16 @@ package struct TableCode: RawRepresentable, Hashable, Sendable {
     case 10: "operations"
     case 11: "redirects"
     case 12: "deletions"
+    case 13: "overlays"
+    case 14: "branches"
     default: rootCode.map { "objects-" + hexadecimal($0) }
     }
   }
 
   /// The code of the table with this name, or nil if this format has no such table.
   package init?(name: String) {
-    if let code = Self.fixed.first(where: { $0.name == name }) {
+    if let code = (Self.fixed + [.deletions] + Self.ofBranches).first(where: { $0.name == name }) {
       self = code
-    } else if name == Self.deletions.name {
-      self = .deletions
     } else if name.hasPrefix("objects-"), let root = UInt16(name.dropFirst(8), radix: 16),
       (1...FormatLimits.maximumRootCode).contains(root), name == "objects-" + hexadecimal(root)
     {

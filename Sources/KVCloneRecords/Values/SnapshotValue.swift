@@ -2,7 +2,8 @@
 ///
 /// flags u32 | hold count u32 | epoch u64 | commit u64 | created f64 | expires f64 (NaN: never) | object count u64 |
 /// next blob serial u64 | model number u16 | next layout id u16 | next index id u16 | next entity code u16 |
-/// watermarks: count u32, (root u16, next serial u64)* | holds: (length u32, UTF-8)* | user info: length u32, JSON.
+/// watermarks: count u32, (root u16, next serial u64)* | holds: (length u32, UTF-8)* | user info: length u32, JSON |
+/// with flag 4: layer count u32.
 package struct SnapshotValue: ValueCodec, Hashable {
   package struct Watermark: Hashable, Sendable {
     package var rootCode: UInt16
@@ -20,6 +21,8 @@ package struct SnapshotValue: ValueCodec, Hashable {
   /// Whether it was made within a transaction with earlier changes: no commit has checked the model's rules for its
   /// state.
   package var isUnfinished = false
+  /// Whether it was made for branches: it has no name of a user's, and is deleted with the last layer on it.
+  package var isHidden = false
   /// The epoch that began with it: it needs the preimages of this epoch and later ones.
   package var epoch: UInt64
   /// The last commit that it includes.
@@ -42,6 +45,8 @@ package struct SnapshotValue: ValueCodec, Hashable {
   package var holds: [String] = []
   /// JSON, or empty.
   package var userInfo: [UInt8] = []
+  /// The number of layers of branches that it is the base of. It cannot be deleted while there are any.
+  package var layerCount: UInt32 = 0
 
   package init(
     epoch: UInt64, commit: UInt64, created: Double, expires: Double? = nil, objectCount: UInt64,
@@ -62,7 +67,8 @@ package struct SnapshotValue: ValueCodec, Hashable {
   }
 
   package func write(to writer: inout ByteWriter) {
-    writer.put32((isAutomatic ? 1 : 0) | (isUnfinished ? 2 : 0))
+    writer.put32(
+      (isAutomatic ? 1 : 0) | (isUnfinished ? 2 : 0) | (layerCount > 0 ? 4 : 0) | (isHidden ? 8 : 0))
     writer.put32(UInt32(holds.count))
     writer.put64(epoch)
     writer.put64(commit)
@@ -81,13 +87,15 @@ package struct SnapshotValue: ValueCodec, Hashable {
     }
     for hold in holds { writer.putString(hold) }
     writer.putBytes(userInfo)
+    if layerCount > 0 { writer.put32(layerCount) }
   }
 
   package init(from reader: inout ByteReader) throws(RecordError) {
     let flags = try reader.get32()
-    guard flags <= 3 else { throw .badFlag }
+    guard flags <= 15 else { throw .badFlag }
     isAutomatic = flags & 1 != 0
     isUnfinished = flags & 2 != 0
+    isHidden = flags & 8 != 0
     let holdCount = try reader.getCount(width: 4)
     epoch = try reader.get64()
     commit = try reader.get64()
@@ -112,6 +120,11 @@ package struct SnapshotValue: ValueCodec, Hashable {
     }
     for _ in 0..<holdCount { holds.append(try reader.getString()) }
     userInfo = try reader.getBytes()
+    if flags & 4 != 0 {
+      layerCount = try reader.get32()
+      // One form for each value.
+      guard layerCount > 0 else { throw .badFlag }
+    }
   }
 }
 

@@ -33,7 +33,7 @@ struct FormatVersionTests {
 
   @Test("a minimum reader version above ours is refused: to open, to open read-only, to check; nothing is written")
   func newerMinimum() throws {
-    try patch { try $0.put(formatKey, format(version: 7, minimum: 7)) }
+    try patch { try $0.put(formatKey, format(version: 8, minimum: 8)) }
     let before = try file()
     expectError(.newerFormat) { _ = try test.openAgain() }
     expectError(.newerFormat) { _ = try test.openAgain(model: versionModel) }
@@ -72,13 +72,13 @@ struct FormatVersionTests {
 
   @Test("the newer format's own value may be longer, and refuses all the same")
   func longerFormatValue() throws {
-    try patch { try $0.put(formatKey, format(version: 7, minimum: 7) + [1, 2, 3]) }
+    try patch { try $0.put(formatKey, format(version: 8, minimum: 8) + [1, 2, 3]) }
     expectError(.newerFormat) { _ = try test.openAgain() }
   }
 
   @Test("a newer version that keeps the minimum is read and written, and what we do not know of it stays")
   func newerVersion() throws {
-    let longer = format(version: 7, minimum: 3) + [1, 2, 3]
+    let longer = format(version: 8, minimum: 3) + [1, 2, 3]
     try patch { patcher in
       try patcher.put(formatKey, longer)
       try patcher.put(Array("future".utf8), [9, 9])
@@ -86,7 +86,7 @@ struct FormatVersionTests {
     }
     let known = try patch { try $0.value(formatKey) }
     try test.reopen()
-    #expect(try test.store.info().formatVersion == 7)
+    #expect(try test.store.info().formatVersion == 8)
     // Every kind of write: objects, lists, blobs, a clone, an adopted model.
     try test.store.insert("Item", ["name": "new", "data": .binary(Data(repeating: 8, count: 2_000))])
     try test.store.unlink(ids[0], "items", Array(ids[5..<28]))
@@ -108,7 +108,7 @@ struct FormatVersionTests {
 
   @Test(
     "an unknown table is left alone; check tells of it, unless a newer version wrote the file",
-    arguments: [3, 4, 5, 6, 7])
+    arguments: [3, 4, 5, 6, 7, 8])
   func unknownTable(version: UInt32) throws {
     try patch { try $0.put(formatKey, format(version: version, minimum: 3)) }
     test.store.close()
