@@ -100,6 +100,7 @@ extension StorageTransaction {
   package mutating func addReferences(_ tables: BlobTables, _ serial: UInt64, count: UInt64 = 1) throws(StoreError) {
     guard count > 0 else { return }
     var info = try existingBlobInfo(tables, serial)
+    guard try backend.countsReferences(toBlob: serial) else { return }
     let (sum, overflow) = info.referenceCount.addingReportingOverflow(count)
     guard !overflow else { throw tables.corrupted(serial, "Its reference count is out of range.") }
     info.referenceCount = sum

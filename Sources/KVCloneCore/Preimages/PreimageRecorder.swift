@@ -233,6 +233,10 @@ package final class PreimageRecorder: StorageDecorator, TransactionSpace {
     return true
   }
 
+  package func countsReferences(toBlob serial: UInt64) throws(StoreError) -> Bool {
+    try inner.countsReferences(toBlob: serial)
+  }
+
   package func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 { try inner.entryCount(table) }
 
   package func markDeleteOnly() { inner.markDeleteOnly() }

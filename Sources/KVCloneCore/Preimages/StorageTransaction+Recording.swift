@@ -34,6 +34,7 @@ extension StorageTransaction {
     guard var info = try blobInfo(tables, serial) else {
       throw tables.corrupted(serial, "A referrer was deleted, but the blob is missing.")
     }
+    guard try backend.countsReferences(toBlob: serial) else { return false }
     guard info.referenceCount >= count else {
       throw tables.corrupted(serial, "It has more referrers than its reference count.")
     }

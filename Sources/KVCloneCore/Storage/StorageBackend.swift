@@ -33,6 +33,8 @@ package protocol StorageBackend: AnyObject {
   func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable]
   /// Returns the number of entries of a table.
   func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64
+  /// Whether references to a blob are counted. A branch counts those to blobs that were made on it.
+  func countsReferences(toBlob serial: UInt64) throws(StoreError) -> Bool
   /// The number of the state that a read transaction sees, which each commit changes; 0 if the engine has none.
   var stateNumber: UInt64 { get }
   /// Makes all changes durable, or none. The transaction ends in both cases.
@@ -102,6 +104,8 @@ extension StorageBackend {
     }
     return count
   }
+
+  package func countsReferences(toBlob serial: UInt64) throws(StoreError) -> Bool { true }
 
   package var stateNumber: UInt64 { 0 }
 

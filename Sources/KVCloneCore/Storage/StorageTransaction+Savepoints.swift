@@ -4,8 +4,8 @@ package struct StorageSavepoint {
   fileprivate let logLength: Int
   fileprivate let changeCount: UInt64
   fileprivate let writtenByteCount: UInt64
-  /// The decorator in front of the log, if any, and the closure that restores its state.
-  fileprivate let decorator: (backend: any StorageDecorator, restore: () -> Void)?
+  /// The decorators in front of the log, the outermost first, and closures that restore their states.
+  fileprivate let decorators: [(backend: any StorageDecorator, restore: () -> Void)]
   /// Whether the log ends with this savepoint.
   fileprivate let isOutermost: Bool
 }
@@ -15,9 +15,12 @@ extension StorageTransaction {
   ///
   /// - Parameter directory: the directory for a log that exceeds memory.
   package mutating func beginSavepoint(directory: @escaping () -> String) throws(StoreError) -> StorageSavepoint {
-    let decorator = backend.decorator
-    let restore = try decorator?.stateRestorer()
-    let inner = decorator?.inner ?? backend
+    var decorators: [(backend: any StorageDecorator, restore: () -> Void)] = []
+    var inner = backend
+    while let decorator = inner.decorator {
+      decorators.append((decorator, try decorator.stateRestorer()))
+      inner = decorator.inner
+    }
     let reused = undoLog.flatMap { $0.isOpen || $0.inner === inner ? $0 : nil }
     let log = reused ?? UndoLog(inner, directory: directory)
     undoLog = log
@@ -25,11 +28,11 @@ extension StorageTransaction {
     if isOutermost {
       log.isOpen = true
       // Directly in front of the engine, so that writes of decorators are undone, too.
-      if let decorator { decorator.inner = log } else { backend = log }
+      if let last = decorators.last { last.backend.inner = log } else { backend = log }
     }
     return StorageSavepoint(
       log: log, logLength: log.length, changeCount: changeCount, writtenByteCount: writtenByteCount,
-      decorator: decorator.flatMap { decorator in restore.map { (decorator, $0) } }, isOutermost: isOutermost)
+      decorators: decorators, isOutermost: isOutermost)
   }
 
   /// Restores the state of the savepoint, and ends it.
@@ -37,14 +40,14 @@ extension StorageTransaction {
   /// - Throws: the error of the engine; the transaction can then only be aborted.
   package mutating func rollBack(to savepoint: consuming StorageSavepoint) throws(StoreError) {
     // Removes a decorator that was added since.
-    if let decorator = savepoint.decorator {
-      decorator.backend.inner = savepoint.log
-      backend = decorator.backend
+    if let first = savepoint.decorators.first, let last = savepoint.decorators.last {
+      last.backend.inner = savepoint.log
+      backend = first.backend
     } else {
       backend = savepoint.log
     }
     try savepoint.log.undo(to: savepoint.logLength)
-    savepoint.decorator?.restore()
+    for decorator in savepoint.decorators { decorator.restore() }
     changeCount = savepoint.changeCount
     writtenByteCount = savepoint.writtenByteCount
     release(savepoint)
@@ -53,8 +56,10 @@ extension StorageTransaction {
   /// Ends a savepoint and keeps the changes since.
   package mutating func release(_ savepoint: consuming StorageSavepoint) {
     guard savepoint.isOutermost else { return }
-    if let decorator = backend.decorator {
-      decorator.inner = savepoint.log.inner
+    var last = backend.decorator
+    while let next = last?.inner.decorator { last = next }
+    if let last {
+      last.inner = savepoint.log.inner
     } else {
       backend = savepoint.log.inner
     }

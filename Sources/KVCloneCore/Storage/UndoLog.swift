@@ -143,6 +143,8 @@ final class UndoLog: StorageBackend {
     try inner.scan(table, from: key, before: end, body)
   }
 
+  func countsReferences(toBlob serial: UInt64) throws(StoreError) -> Bool { try inner.countsReferences(toBlob: serial) }
+
   func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 { try inner.entryCount(table) }
 
   func retainCursors(in tables: [StorageTable]) { inner.retainCursors(in: tables) }

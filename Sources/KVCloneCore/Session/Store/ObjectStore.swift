@@ -35,18 +35,20 @@ public final class ObjectStore: Sendable {
   /// The shared state of the store's sessions. Hooks concern writes only.
   package let context: StoreContext
   /// Values that features keep with the store.
-  package let attachments = Attachments()
+  package let attachments: Attachments
   /// Wakes tasks that wait for commits.
   package let commitSignal = CommitSignal()
   /// Resources that are closed with the store, in this order.
   private let resources: [any StoreResource]
+  /// The store that this one is a branch of; nil for a store. Both have the same hooks, serials and uploads.
+  package let parent: ObjectStore?
   /// The queue on which asynchronous writes wait and sync in order, never on the cooperative pool.
   package let writerQueue = WriterQueue()
 
   /// - Parameter resources: other resources to close with the store, before its waiting tasks and uploads end.
   package init(
     path: String, uuid: UUID, options: StoreOptions, engine: any StorageEngine, schema: Schema, formatVersion: UInt32,
-    resources: [any StoreResource]
+    resources: [any StoreResource], branchOf parent: ObjectStore? = nil
   ) {
     self.path = path
     self.uuid = uuid
@@ -54,9 +56,13 @@ public final class ObjectStore: Sendable {
     self.engine = engine
     self.schema = schema
     self.formatVersion = formatVersion
+    self.parent = parent
+    attachments = parent?.attachments ?? Attachments()
     context = StoreContext(
-      uuid: uuid, serialFloor: SerialHighWaterMark(), engine: engine, hooks: nil, limits: StoreLimits(options))
-    self.resources = resources + [commitSignal, Stagers(engine, isReadOnly: options.isReadOnly)]
+      uuid: uuid, serialFloor: parent?.context.serialFloor ?? SerialHighWaterMark(), engine: engine, hooks: nil,
+      limits: StoreLimits(options))
+    let stagers = parent == nil ? [Stagers(engine, isReadOnly: options.isReadOnly)] : []
+    self.resources = resources + [commitSignal] + stagers
   }
 
   /// Closes the file as soon as the last open transaction has ended.
@@ -70,6 +76,7 @@ public final class ObjectStore: Sendable {
   /// Returns the only resource of a type with which the store was assembled.
   package func resource<Resource: StoreResource>(_: Resource.Type) -> Resource {
     for case let resource as Resource in resources { return resource }
+    if let parent { return parent.resource(Resource.self) }
     preconditionFailure("the store was assembled without \(Resource.self)")
   }
 }
