@@ -18,7 +18,8 @@ let configuration: TargetDependencyCondition = .when(traits: ["Configuration"])!
 
 /// The modules that tests of the store use. Each target tests one module, and opens stores by those above it.
 let tested: [Target.Dependency] = [
-  "KVCloneOperations", "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneTestSupport", "KVClonePeer",
+  "KVCloneOperations", "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneTestSupport",
+  "KVClonePeer",
 ]
 
 let package = Package(
@@ -79,17 +80,21 @@ let package = Package(
       name: "KVCloneQuery", dependencies: ["KVCloneCore", "KVCloneRecords", "KVCloneModel", "KVCloneTracing"],
       exclude: ["Conditions.md"], swiftSettings: common),
     .target(
+      name: "KVCloneBranches",
+      dependencies: ["KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing"],
+      swiftSettings: common),
+    .target(
       name: "KVClone",
       dependencies: [
-        "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
+        "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
         "KVCloneTracing", .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: common),
     .target(
       name: "KVCloneOperations",
       dependencies: [
-        "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
-        "KVCloneTracing", .product(name: "Logging", package: "swift-log"),
+        "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData",
+        "KVCloneModel", "KVCloneTracing", .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: common),
     .target(
@@ -228,8 +233,8 @@ let package = Package(
 // they are compiled twice, for the tests and for the tool of the build plugin.
 if Context.environment["KVCLONE_OPTIMIZED"] == "1" {
   let libraries: Set = [
-    "KVCloneLMDB", "KVCloneRecords", "KVCloneTracing", "KVCloneCore", "KVCloneQuery", "KVClone", "KVCloneOperations",
-    "KVClonePostgres",
+    "KVCloneLMDB", "KVCloneRecords", "KVCloneTracing", "KVCloneCore", "KVCloneBranches", "KVCloneQuery", "KVClone",
+    "KVCloneOperations", "KVClonePostgres",
   ]
   for target in package.targets where libraries.contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-O", "-assert-config", "Debug"])]

@@ -27,6 +27,9 @@ public struct SnapshotInfo: Sendable, Hashable {
   /// The name of the model version for reading the snapshot; nil if that version has no name.
   public let modelVersion: String?
 
+  /// Whether the snapshot is the base of a branch. It cannot be deleted before the branch.
+  public let isBase: Bool
+
   /// The snapshot's number among all snapshots that the store ever had: strictly increasing, and never reused.
   package let epoch: UInt64
 
@@ -39,6 +42,7 @@ public struct SnapshotInfo: Sendable, Hashable {
     holds = value.holds.sorted()
     userInfo = (try? JSONDecoder().decode([String: String].self, from: Data(value.userInfo))) ?? [:]
     isAutomatic = value.isAutomatic
+    isBase = value.layerCount > 0
     self.modelVersion = modelVersion
     epoch = value.epoch
   }
@@ -50,6 +54,9 @@ public struct SnapshotInfo: Sendable, Hashable {
 
 /// Checks the names of snapshots and holds.
 enum SnapshotName {
+  /// The name of the hidden base of a layer: no other snapshot can have it.
+  static func ofBase(layer: UInt32) -> String { "@\(layer)" }
+
   /// The prefix of generated names.
   static let automaticPrefix = "auto-"
   private static let maximumLength = 128
@@ -67,7 +74,7 @@ enum SnapshotName {
   /// Checks the tag of a hold in the same way.
   static func checkTag(_ tag: String) throws(StoreError) { try checkForm(tag, "the tag of a hold") }
 
-  private static func checkForm(_ name: String, _ what: String) throws(StoreError) {
+  static func checkForm(_ name: String, _ what: String) throws(StoreError) {
     let isGood =
       !name.isEmpty && name.utf8.count <= maximumLength
       && name.utf8.allSatisfy { byte in

@@ -3,6 +3,7 @@
 #else
   import Foundation
 #endif
+import KVCloneBranches
 import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
@@ -21,10 +22,12 @@ struct SnapshotManager: ~Copyable, SessionOwner {
 
   /// Creates a snapshot of the current state of this transaction, and ends an epoch: later changes, in this transaction
   /// too, first save preimages.
+  ///
+  /// - Parameter isBase: whether it is the hidden base of a branch, with a name that no other snapshot can have.
   mutating func create(
-    _ name: String, expires: Date?, userInfo: [String: String], isAutomatic: Bool
+    _ name: String, expires: Date?, userInfo: [String: String], isAutomatic: Bool, isBase: Bool = false
   ) throws(StoreError) -> (info: SnapshotInfo, value: SnapshotValue) {
-    try SnapshotName.check(name, isAutomatic: isAutomatic)
+    if !isBase { try SnapshotName.check(name, isAutomatic: isAutomatic) }
     guard try Snapshots.find(session.storage, session.schema.tables, name) == nil else {
       throw StoreError(
         .snapshotExists, "the snapshot \(name) already exists; delete it, or choose another name")
@@ -42,6 +45,8 @@ struct SnapshotManager: ~Copyable, SessionOwner {
       nextEntityCode: session.schema.codes.lastEntity &+ 1, watermarks: [])
     value.isAutomatic = isAutomatic
     value.isUnfinished = hasChanges
+    value.isHidden = isBase
+    value.layerCount = isBase ? 1 : 0
     for rootCode in session.schema.rootCodes {
       let next = try coming(session.changes.nextSerials[rootCode], MetadataKey.serial(rootCode: rootCode))
       value.watermarks.append(.init(rootCode: rootCode, nextSerial: next))
@@ -136,11 +141,28 @@ struct SnapshotManager: ~Copyable, SessionOwner {
     try put(value, name)
   }
 
+  // MARK: Bases of branches
+
+  /// Makes a snapshot the base of one more layer of a branch.
+  mutating func addLayer(_ name: String, epoch: UInt64) throws(StoreError) {
+    var value = try Snapshots.existing(session.storage, session.schema.tables, name, epoch: epoch)
+    value.layerCount += 1
+    try put(value, name)
+  }
+
+  /// Ends the use of a snapshot as the base of a layer. A hidden one is deleted with its last layer.
+  mutating func removeLayer(_ name: String, epoch: UInt64) throws(StoreError) {
+    var value = try Snapshots.existing(session.storage, session.schema.tables, name, epoch: epoch)
+    value.layerCount -= min(1, value.layerCount)
+    try put(value, name)
+    if value.isHidden, value.layerCount == 0 { try delete([name]) }
+  }
+
   // MARK: Deleting
 
   /// Deletes snapshots. The preimages since the youngest deleted one then belong to the youngest remaining one.
   ///
-  /// - Throws: `snapshotNotFound`, `snapshotHeld`; nothing is deleted then.
+  /// - Throws: `snapshotNotFound`, `snapshotHeld`, `snapshotInUse`; nothing is deleted then.
   mutating func delete(_ names: [String]) throws(StoreError) {
     let all = try Snapshots.all(session.storage, session.schema.tables)
     var doomed: Set<UInt64> = []
@@ -150,6 +172,11 @@ struct SnapshotManager: ~Copyable, SessionOwner {
         throw StoreError(
           .snapshotHeld,
           "the snapshot \(name) has the holds \(found.value.holds.joined(separator: ", ")); release them first")
+      }
+      if found.value.layerCount > 0 {
+        throw StoreError(
+          .snapshotInUse,
+          "the snapshot \(name) is the base of a branch; delete the branch first (`branch list` shows it)")
       }
       doomed.insert(found.value.epoch)
     }
@@ -172,7 +199,7 @@ struct SnapshotManager: ~Copyable, SessionOwner {
   mutating func deleteExpired() throws(StoreError) -> [String] {
     let now = Date().timeIntervalSinceReferenceDate
     let expired = try Snapshots.all(session.storage, session.schema.tables)
-      .filter { $0.value.holds.isEmpty && ($0.value.expires ?? .infinity) <= now }.map(\.name)
+      .filter { $0.value.isDeletable && ($0.value.expires ?? .infinity) <= now }.map(\.name)
     try delete(expired)
     return expired
   }
@@ -186,11 +213,11 @@ struct SnapshotManager: ~Copyable, SessionOwner {
   ) throws(StoreError) {
     let automatic = try Snapshots.all(session.storage, session.schema.tables).filter(\.value.isAutomatic)
     let superfluous = Set(retention.superfluous(automatic.map { ($0.name, $0.value.created) }))
-    // Held snapshots stay, and so does the one that was just created.
+    // Snapshots with holds and bases of branches stay, and so does the one that was just created.
     let youngest = automatic.last?.name
     try delete(
       automatic.filter {
-        superfluous.contains($0.name) && $0.value.holds.isEmpty && $0.name != youngest && $0.name != kept
+        superfluous.contains($0.name) && $0.value.isDeletable && $0.name != youngest && $0.name != kept
       }.map(\.name))
   }
 
@@ -203,4 +230,9 @@ struct SnapshotManager: ~Copyable, SessionOwner {
     }
     try Self.beginEpoch(youngest?.value, &session)
   }
+}
+
+extension SnapshotValue {
+  /// Whether nothing prevents the deletion: neither a hold nor a branch.
+  var isDeletable: Bool { holds.isEmpty && layerCount == 0 }
 }

@@ -3,6 +3,7 @@
 #else
   import Foundation
 #endif
+import KVCloneBranches
 import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
@@ -39,7 +40,8 @@ struct StoreSnapshots {
   /// Returns the descriptions of all snapshots, in the order of creation.
   func all() throws(StoreError) -> [SnapshotInfo] {
     let session = try store.readSession()
-    return try Snapshots.all(session.storage, session.schema.tables).map { (name, value) throws(StoreError) in
+    let shown = try Snapshots.all(session.storage, session.schema.tables).filter { !$0.value.isHidden }
+    return try shown.map { (name, value) throws(StoreError) in
       SnapshotInfo(name, value, modelVersion: try modelVersion(of: value, session))
     }
   }
@@ -47,6 +49,7 @@ struct StoreSnapshots {
   func named(_ name: String) throws(StoreError) -> Snapshot {
     let session = try store.readSession()
     let value = try Snapshots.existing(session.storage, store.schema.tables, name)
+    if value.isHidden { throw Snapshots.notFound(name) }
     return Snapshot(SnapshotInfo(name, value, modelVersion: try modelVersion(of: value, session)), store)
   }
 
@@ -63,7 +66,7 @@ struct StoreSnapshots {
 
   func deleteExpired() throws -> [String] {
     // Usually none is expired, so the write lock is not needed.
-    guard try all().contains(where: { $0.isExpired() && $0.holds.isEmpty }) else { return [] }
+    guard try all().contains(where: { $0.isExpired() && $0.holds.isEmpty && !$0.isBase }) else { return [] }
     return try change { (snapshots) throws(StoreError) in
       let expired = try snapshots.deleteExpired()
       snapshots.markDeleteOnly()

@@ -1,5 +1,5 @@
-import KVCloneCore
-import KVCloneLMDB
+package import KVCloneCore
+package import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
@@ -7,8 +7,8 @@ import KVCloneRecords
 /// value. Later entries are hidden.
 ///
 /// A decorator around the storage engine, so that all reading code works with it unchanged.
-final class SnapshotBackend: StorageBackend {
-  let inner: any StorageBackend
+package final class SnapshotBackend: StorageBackend {
+  package let inner: any StorageBackend
   private let preimages: PreimageReader
   private let horizon: SnapshotHorizon
   /// Whether preimages may be saved during the reads. Then the absence of preimages is not cached.
@@ -18,7 +18,7 @@ final class SnapshotBackend: StorageBackend {
   private var changedObjects: [ChangedObjects] = []
   private var otherTables = [Bool?](repeating: nil, count: 16)
 
-  init(
+  package init(
     _ inner: any StorageBackend, preimages: StorageTable, _ horizon: SnapshotHorizon, isWritten: Bool = false
   ) {
     self.inner = inner
@@ -53,7 +53,7 @@ final class SnapshotBackend: StorageBackend {
     return try changedObjects[Int(root)].isUnchanged(serial, table, preimages)
   }
 
-  func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
+  package func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
     guard SnapshotHorizon.isVersioned(table.code) else { return try inner.get(table, key) }
     guard horizon.sees(table.code, key) else { return nil }
     if try isChanged(table.code), try !isUnchanged(table.code, key) {
@@ -68,7 +68,7 @@ final class SnapshotBackend: StorageBackend {
 
   /// Scans only entries of the snapshot, and the caller can stop only at these. Between two of them, there may be any
   /// number of entries and preimages of other times, which `end` limits.
-  func scan(
+  package func scan(
     _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
@@ -127,7 +127,7 @@ final class SnapshotBackend: StorageBackend {
     return saved.keyBytes.count == 8 ? min(limit, SnapshotHorizon.number(saved.keyBytes, at: 0)) : 0
   }
 
-  func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
+  package func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
     -> StorageEntryPointers?
   {
     let code = table.code
@@ -173,13 +173,13 @@ final class SnapshotBackend: StorageBackend {
     return mode == .atOrAfter ? order <= 0 : order >= 0
   }
 
-  func prefetchWindow(isAscending: Bool) -> Int { inner.prefetchWindow(isAscending: isAscending) }
+  package func prefetchWindow(isAscending: Bool) -> Int { inner.prefetchWindow(isAscending: isAscending) }
 
-  func beginReadScope() -> Int { inner.beginReadScope() }
+  package func beginReadScope() -> Int { inner.beginReadScope() }
 
-  func endReadScope(_ mark: Int) { inner.endReadScope(mark) }
+  package func endReadScope(_ mark: Int) { inner.endReadScope(mark) }
 
-  func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int, _ mode: StorageSeek?) {
+  package func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int, _ mode: StorageSeek?) {
     inner.prefetch(table, keys, stride: stride, mode)
   }
 
@@ -189,18 +189,23 @@ final class SnapshotBackend: StorageBackend {
     StoreError(.readOnly, "snapshots are read-only; roll the store back to it, or clone from it")
   }
 
-  func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {
-    throw Self.readOnly
-  }
-
-  func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
+  package func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
+    throws(StoreError)
   {
     throw Self.readOnly
   }
 
-  func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool { throw Self.readOnly }
+  package func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
+    throws(StoreError)
+  {
+    throw Self.readOnly
+  }
 
-  func commit() throws(StoreError) {}
+  package func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
+    throw Self.readOnly
+  }
 
-  func abort() {}
+  package func commit() throws(StoreError) {}
+
+  package func abort() {}
 }
