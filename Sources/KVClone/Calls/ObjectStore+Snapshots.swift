@@ -8,6 +8,9 @@ public import KVCloneModel
 
 /// Creates, finds, compares and deletes snapshots, and rolls back to them.
 extension ObjectStore {
+  /// The branches of the store.
+  public var branches: StoreBranches { StoreBranches(self) }
+
   /// Creates a named snapshot of the current state. It writes one small record, regardless of the size of the store.
   ///
   /// Afterwards, the first change of each existing entry also writes its preimage. New entries have no extra cost.

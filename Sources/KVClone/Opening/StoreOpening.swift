@@ -127,7 +127,7 @@ package enum StoreOpening {
     let store = ObjectStore(
       path: engine.files?.directory ?? path, uuid: format.storeUUID, options: options, engine: engine, schema: schema,
       formatVersion: format.version,
-      resources: [PinnedSnapshots(limit: options.pinnedSnapshotLimits(of: engine).limit)])
+      resources: [PinnedSnapshots(limit: options.pinnedSnapshotLimits(of: engine).limit), OpenBranches()])
     if let tracksHistory = options.tracksHistory, !options.isReadOnly {
       try StoreHistory(store).turn(on: tracksHistory)
     }

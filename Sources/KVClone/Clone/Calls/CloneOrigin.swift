@@ -3,6 +3,7 @@
 #else
   import Foundation
 #endif
+import KVCloneBranches
 import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
@@ -32,6 +33,8 @@ enum CloneOrigin: Sendable {
   /// Whether two open stores are one. The UUID alone does not decide, because copies of a store share it.
   private static func areSame(_ store: ObjectStore, _ other: ObjectStore) -> Bool {
     if store.engine === other.engine { return true }
+    // A store and its branches have different objects under the same ids.
+    if (store.engine as? BranchEngine)?.number != (other.engine as? BranchEngine)?.number { return false }
     if store.uuid != other.uuid { return false }
     if let files = store.engine.files, let others = other.engine.files { return files.identity == others.identity }
     if let network = store.engine.network, let other = other.engine.network { return network.isSameStore(as: other) }

@@ -1,0 +1,42 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+import KVCloneRecords
+
+/// The description of a branch.
+public struct BranchInfo: Sendable, Hashable {
+  /// The name of the branch.
+  public let name: String
+  /// The time of creation.
+  public let createdAt: Date
+  /// The time after which the branch may be deleted; nil if it has no expiry.
+  public let expiresAt: Date?
+  /// The named snapshot that the branch was created from; nil if it was created from the state of that time.
+  public let baseSnapshot: String?
+  /// The number of the last commit on the branch; that of its base if nothing was written on it.
+  public let lastCommit: UInt64
+  /// The number of objects that differ from the base in their stored bytes, or that only one of both has.
+  public let changedObjectCount: Int
+  /// The size of what the branch wrote, in bytes, without blobs.
+  public let byteCount: UInt64
+
+  /// The number of the branch, which is never reused.
+  package let number: UInt32
+
+  init(_ name: String, _ value: BranchValue) {
+    self.name = name
+    createdAt = Date(timeIntervalSinceReferenceDate: value.created)
+    expiresAt = value.expires.map { Date(timeIntervalSinceReferenceDate: $0) }
+    let base = value.present.baseName
+    baseSnapshot = base == SnapshotName.ofBase(layer: value.present.code) ? nil : base
+    lastCommit = value.lastCommit
+    changedObjectCount = Int(clamping: value.changedObjectCount)
+    byteCount = value.byteCount
+    number = value.number
+  }
+
+  /// Returns whether the branch is expired at a time.
+  public func isExpired(at date: Date = Date()) -> Bool { expiresAt.map { $0 <= date } ?? false }
+}

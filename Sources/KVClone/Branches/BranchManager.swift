@@ -1,0 +1,154 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import KVCloneBranches
+import KVCloneCore
+import KVCloneLMDB
+import KVCloneModel
+import KVCloneRecords
+
+/// Creates and deletes the branches of a store in a write transaction of the store.
+struct BranchManager: ~Copyable, SessionOwner {
+  private var session: Session
+
+  init(_ session: consuming Session) {
+    self.session = session
+  }
+
+  consuming func finish() -> Session { session }
+
+  // MARK: Creating
+
+  mutating func create(_ name: String, from snapshot: Snapshot?, expires: Date?) throws(StoreError)
+    -> (record: BranchValue, tables: BranchTables)
+  {
+    try SnapshotName.checkBranch(name)
+    let tables = try BranchTables(creatingIn: &session.storage, session.schema.tables)
+    guard try BranchRecords.find(session.storage, tables, name) == nil else {
+      throw StoreError(.branchExists, "the branch \(name) already exists; delete it, or choose another name")
+    }
+    let last = try session.counter(MetadataKey.layer)
+    guard let number = UInt32(exactly: last + 1), number < .max else {
+      throw StoreError(.limitExceeded, "the store has used all numbers of branches; dump it, and load the dump")
+    }
+    let (base, counts) = try makeBase(snapshot, layer: number + 1)
+    let record = BranchValue(
+      number: number, created: Date().timeIntervalSinceReferenceDate,
+      expires: expires?.timeIntervalSinceReferenceDate, lastCommit: base.value.commit,
+      layers: [.init(code: number + 1, baseEpoch: base.value.epoch, baseName: base.name)], objectCounts: counts)
+    try BranchRecords.put(record, name, tables, in: &session.storage)
+    let metadata = session.schema.tables.metadata
+    try Metadata.put(&session.storage, metadata, MetadataKey.layer, CounterValue(UInt64(number + 1)))
+    try beginHistory(number, tables)
+    try session.raiseFormat(to: FormatLimits.branchFormatVersion)
+    session.changes.isEmpty = false
+    return (record, tables)
+  }
+
+  /// Makes a snapshot the base of a new layer, and returns it with the numbers of its objects.
+  private mutating func makeBase(_ snapshot: Snapshot?, layer: UInt32) throws(StoreError)
+    -> (base: (name: String, value: SnapshotValue), counts: [BranchValue.ObjectCount])
+  {
+    guard let snapshot else {
+      let name = SnapshotName.ofBase(layer: layer)
+      let value = try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
+        try snapshots.create(name, expires: nil, userInfo: [:], isAutomatic: false, isBase: true).value
+      }
+      return ((name, value), try SnapshotObjectCounts.present(in: session))
+    }
+    let epoch = snapshot.info.epoch
+    let value = try Snapshots.existing(session.storage, session.schema.tables, snapshot.name, epoch: epoch)
+    if value.isUnfinished {
+      throw StoreError(
+        .unsupportedOnBranch,
+        "the snapshot \(snapshot.name) was created within a transaction with changes, which no commit has validated; "
+          + "create the branch from another snapshot")
+    }
+    let past = try StoreSnapshots(snapshot.store).schemas.schema(of: value, session.storage, session.schema)
+    guard past.model.modelHash == session.schema.model.modelHash else {
+      throw StoreError(
+        .incompatibleModel,
+        "the snapshot \(snapshot.name) has model version “\(past.model.versionIdentifier)”, and the store has "
+          + "“\(session.schema.model.versionIdentifier)”; create the branch from a snapshot of the present version")
+    }
+    try session.schema.requireReading(past, of: snapshot.name)
+    let counts = try SnapshotObjectCounts.of(value, in: session)
+    try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
+      try snapshots.addLayer(snapshot.name, epoch: epoch)
+    }
+    return ((snapshot.name, value), counts)
+  }
+
+  /// Makes the history of a branch begin with its creation, if the store has a history.
+  private mutating func beginHistory(_ number: UInt32, _ tables: BranchTables) throws(StoreError) {
+    if try HistoryWriter.start(in: session) == nil { return }
+    let start = CounterValue(session.commit).encoded(
+      seed: ValueEnvelope.seed(tableCode: .metadata, key: MetadataKey.historyKey))
+    let key = OverlayKey.encode(layer: number, table: .metadata, key: MetadataKey.historyKey.bytes)
+    let value = PreimageView.encode(start.span.bytes, seed: ValueEnvelope.seed(tableCode: .overlays, key: key))
+    try session.storage.put(tables.overlays, key.span.bytes, value.span.bytes)
+  }
+
+  // MARK: Deleting
+
+  mutating func delete(_ name: String) throws(StoreError) {
+    let tables = try BranchTables(creatingIn: &session.storage, session.schema.tables)
+    let record = try BranchRecords.existing(session.storage, tables, name)
+    let key = Array(name.utf8)
+    try session.storage.delete(tables.branches, key.span.bytes)
+    try deleteEntries(under: record.number, tables)
+    for layer in record.layers {
+      try deleteEntries(under: layer.code, tables)
+      try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
+        try snapshots.removeLayer(layer.baseName, epoch: layer.baseEpoch)
+      }
+    }
+    session.changes.isEmpty = false
+  }
+
+  /// Deletes all entries of a layer or of a branch, with the chunks of their blobs.
+  private mutating func deleteEntries(under number: UInt32, _ tables: BranchTables) throws(StoreError) {
+    let prefix = withUnsafeBytes(of: number.bigEndian) { Array($0) }
+    var keys: [[UInt8]] = []
+    var blobs: [UInt64] = []
+    repeat {
+      keys.removeAll()
+      blobs.removeAll()
+      try session.storage.scan(tables.overlays, within: prefix.span.bytes) { (key, _) throws(StoreError) in
+        let bytes = key.withUnsafeBytes { Array($0) }
+        guard bytes.starts(with: prefix), keys.count < 1024 else { return false }
+        if let blob = Self.blob(describedBy: bytes) { blobs.append(blob) }
+        keys.append(bytes)
+        return true
+      }
+      for blob in blobs { try session.storage.deleteBlobChunks(session.blobTables, blob) }
+      for key in keys { try session.storage.delete(tables.overlays, key.span.bytes) }
+    } while !keys.isEmpty
+  }
+
+  /// The blob that an entry describes, or that the preimage in it describes; nil for other entries.
+  private static func blob(describedBy key: [UInt8]) -> UInt64? {
+    guard let table = try? OverlayKey.table(of: key.span.bytes), let inner = try? OverlayKey.key(of: key.span.bytes)
+    else { return nil }
+    if table == .blobInfo { return try? NumberKey.blobSerial(inner) }
+    guard table == .preimages, (try? PreimageKey.table(of: inner)) == .blobInfo,
+      let saved = try? PreimageKey.key(of: inner)
+    else { return nil }
+    return try? NumberKey.blobSerial(saved)
+  }
+}
+
+extension SnapshotName {
+  /// Checks the name of a branch.
+  ///
+  /// - Throws: `invalidBranchName`.
+  static func checkBranch(_ name: String) throws(StoreError) {
+    do throws(StoreError) {
+      try checkForm(name, "the name of a branch")
+    } catch {
+      throw StoreError(.invalidBranchName, error.message)
+    }
+  }
+}

@@ -1,0 +1,141 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+import KVCloneBranches
+public import KVCloneCore
+import KVCloneRecords
+
+/// The branches of a store: writable views of its state at one time, each an ``ObjectStore``.
+///
+/// ```swift
+/// let draft = try store.branches.create("spring-prices")
+/// try draft.write { tx in try tx.set(article, ["price": 12]) }
+/// ```
+///
+/// What is written on a branch is seen on it only, and what is written elsewhere after its creation is not seen on it.
+/// A branch shares the file, the write lock, the hooks and the limits of its store.
+public struct StoreBranches: Sendable {
+  private let store: ObjectStore
+
+  init(_ store: ObjectStore) { self.store = store }
+
+  /// Creates a branch, and returns it. It writes a few small records, regardless of the size of the store.
+  ///
+  /// Its base, which is the present state or the named snapshot, is retained as long as the branch exists: afterwards,
+  /// the first change of each entry of the store also writes its preimage.
+  ///
+  /// - Parameters:
+  ///   - name: 1 to 128 characters from `A-Z`, `a-z`, `0-9`, `.`, `_` and `-`.
+  ///   - snapshot: the snapshot to begin from; nil for the present state. It cannot be deleted before the branch.
+  ///   - expires: the time after which the branch may be deleted; nil for no expiry.
+  /// - Throws: `branchExists`, `invalidBranchName`, `snapshotNotFound`; `incompatibleModel` for a snapshot of another
+  ///   model version; `unsupportedOnBranch` for a snapshot that was created within a transaction with changes, and on a
+  ///   branch; `busy`, `diskFull` and other errors of a write transaction.
+  @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
+  public func create(_ name: String, from snapshot: Snapshot? = nil, expiresAt expires: Date? = nil) throws
+    -> ObjectStore
+  {
+    try make(name, snapshot, expires)
+  }
+
+  /// Creates a branch from asynchronous code.
+  @discardableResult
+  public func create(_ name: String, from snapshot: Snapshot? = nil, expiresAt expires: Date? = nil) async throws
+    -> ObjectStore
+  {
+    try await store.onWriterQueue { try make(name, snapshot, expires) }
+  }
+
+  /// Opens a branch. While it is open, it keeps the store.
+  ///
+  /// - Throws: `branchNotFound`; `unsupportedOnBranch` on a branch.
+  public func open(_ name: String) throws(StoreError) -> ObjectStore {
+    let tables = try existingTables(name)
+    let session = try store.readSession()
+    return try open(name, try BranchRecords.existing(session.storage, tables, name), tables)
+  }
+
+  /// Returns the descriptions of all branches, in the order of creation.
+  ///
+  /// - Throws: `unsupportedOnBranch` on a branch.
+  public func list() throws(StoreError) -> [BranchInfo] {
+    try requireStore()
+    guard let tables = try BranchTables(store.engine, store.schema.tables) else { return [] }
+    let session = try store.readSession()
+    return try BranchRecords.all(session.storage, tables).map { BranchInfo($0.name, $0.value) }
+  }
+
+  /// Returns the size of what only the base of a branch retains, in bytes: preimages and blobs.
+  ///
+  /// - Throws: `branchNotFound`, `corrupted`.
+  public func retainedBytes(of name: String) throws(StoreError) -> UInt64 {
+    let tables = try existingTables(name)
+    let session = try store.readSession()
+    let base = try BranchRecords.existing(session.storage, tables, name).present
+    let value = try Snapshots.existing(session.storage, store.schema.tables, base.baseName, epoch: base.baseEpoch)
+    let all = try Snapshots.all(session.storage, store.schema.tables).map(\.value)
+    return try PreimageSweeper(session).retainedByteCount(of: value, among: all)
+  }
+
+  /// Deletes a branch with everything that was written on it. Later transactions on it throw `branchNotFound`.
+  ///
+  /// Time and space depend on what the branch wrote, and on what only its base retains.
+  ///
+  /// - Throws: `branchNotFound`, `busy`, `diskFull` and other errors of a write transaction; `unsupportedOnBranch` on a
+  ///   branch.
+  @available(*, noasync, message: "use the asynchronous form")
+  public func delete(_ name: String) throws { try remove(name) }
+
+  /// Deletes a branch from asynchronous code.
+  public func delete(_ name: String) async throws { try await store.onWriterQueue { try remove(name) } }
+
+  // MARK: Inside the library
+
+  private func make(_ name: String, _ snapshot: Snapshot?, _ expires: Date?) throws -> ObjectStore {
+    try requireStore()
+    if let snapshot { try StoreSnapshots(store).requireOwn(snapshot) }
+    let (record, tables) = try change { (manager) throws(StoreError) in
+      try manager.create(name, from: snapshot, expires: expires)
+    }
+    return try open(name, record, tables)
+  }
+
+  private func remove(_ name: String) throws {
+    _ = try existingTables(name)
+    try change { (manager) throws(StoreError) in try manager.delete(name) }
+  }
+
+  private func change<R>(_ body: (inout BranchManager) throws(StoreError) -> R) throws -> R {
+    try retryIfMapFull {
+      try store.runWrite(label: "branch", timeout: nil) { tx in try BranchManager.change(in: &tx, body) }
+    }
+  }
+
+  private func existingTables(_ name: String) throws(StoreError) -> BranchTables {
+    try requireStore()
+    guard let tables = try BranchTables(store.engine, store.schema.tables) else { throw BranchRecords.notFound(name) }
+    return tables
+  }
+
+  private func requireStore() throws(StoreError) {
+    guard let branch = store.engine as? BranchEngine else { return }
+    throw StoreError(
+      .unsupportedOnBranch,
+      "\(branch.name) is a branch, and has no branches of its own; use the store that it is a branch of")
+  }
+
+  private func open(_ name: String, _ record: BranchValue, _ tables: BranchTables) throws(StoreError) -> ObjectStore {
+    try store.resource(OpenBranches.self).branch(record.number) { () throws(StoreError) in
+      let engine = BranchEngine(
+        store.engine, tables, name: name, number: record.number, store.schema.orderedLists)
+      return ObjectStore(
+        path: store.path, uuid: store.uuid, options: store.options, engine: engine, schema: store.schema,
+        formatVersion: store.formatVersion,
+        resources: [PinnedSnapshots(limit: store.options.pinnedSnapshotLimits(of: store.engine).limit)],
+        branchOf: store)
+    }
+  }
+}
