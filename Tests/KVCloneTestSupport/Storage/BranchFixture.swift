@@ -1,4 +1,4 @@
-package import KVClone
+import KVClone
 package import KVCloneBranches
 package import KVCloneCore
 import KVCloneRecords

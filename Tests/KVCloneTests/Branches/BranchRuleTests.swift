@@ -146,7 +146,7 @@ struct BranchRuleTests {
     try fixture.store.branches.delete("draft")
     try fixture.store.branches.create("draft")
     expectError(.branchNotFound) { _ = try again.read { tx in try tx.count(entity: "Book") } }
-    expectError(.branchNotFound) { try again.write { tx in try tx.insert("Tag") } }
+    expectError(.branchNotFound) { _ = try again.write { tx in try tx.insert("Tag") } }
   }
 
   @Test("B3: neither side sees what is written on the other", arguments: StorageKind.allCases)
@@ -314,7 +314,7 @@ struct BranchRuleTests {
     let branch = try store.branches.create("draft")
     for target in [store, branch] {
       for _ in 0..<2 { try target.write { tx in try tx.insert("Tag") } }
-      expectError(.limitExceeded) { try target.write { tx in try tx.insert("Tag") } }
+      expectError(.limitExceeded) { _ = try target.write { tx in try tx.insert("Tag") } }
     }
   }
 }
