@@ -63,7 +63,7 @@ public struct StoreBranches: Sendable {
   /// - Throws: `unsupportedOnBranch` on a branch.
   public func list() throws(StoreError) -> [BranchInfo] {
     try requireStore()
-    guard let tables = try BranchTables(store.engine, store.schema.tables) else { return [] }
+    guard let tables = try tables() else { return [] }
     let session = try store.readSession()
     return try BranchRecords.all(session.storage, tables).map { BranchInfo($0.name, $0.value) }
   }
@@ -100,6 +100,7 @@ public struct StoreBranches: Sendable {
     let (record, tables) = try change { (manager) throws(StoreError) in
       try manager.create(name, from: snapshot, expires: expires)
     }
+    store.resource(OpenBranches.self).note(tables)
     return try open(name, record, tables)
   }
 
@@ -116,8 +117,14 @@ public struct StoreBranches: Sendable {
 
   private func existingTables(_ name: String) throws(StoreError) -> BranchTables {
     try requireStore()
-    guard let tables = try BranchTables(store.engine, store.schema.tables) else { throw BranchRecords.notFound(name) }
+    guard let tables = try tables() else { throw BranchRecords.notFound(name) }
     return tables
+  }
+
+  private func tables() throws(StoreError) -> BranchTables? {
+    try store.resource(OpenBranches.self).tables { () throws(StoreError) in
+      try BranchTables(store.engine, store.schema.tables)
+    }
   }
 
   private func requireStore() throws(StoreError) {

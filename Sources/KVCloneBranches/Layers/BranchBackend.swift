@@ -230,6 +230,8 @@ package final class BranchBackend: StorageDecorator {
 
   package var stateNumber: UInt64 { inner.stateNumber }
 
+  package var nextIndexID: UInt16 { horizon.nextIndexID }
+
   package func commit() throws(StoreError) {
     do throws(StoreError) {
       if isChanged { try writeRecord() }

@@ -173,6 +173,8 @@ package final class SnapshotBackend: StorageBackend {
     return mode == .atOrAfter ? order <= 0 : order >= 0
   }
 
+  package var nextIndexID: UInt16 { inner.nextIndexID }
+
   package func prefetchWindow(isAscending: Bool) -> Int { inner.prefetchWindow(isAscending: isAscending) }
 
   package func beginReadScope() -> Int { inner.beginReadScope() }

@@ -237,6 +237,8 @@ package final class PreimageRecorder: StorageDecorator, TransactionSpace {
     try inner.countsReferences(toBlob: serial)
   }
 
+  package var nextIndexID: UInt16 { inner.nextIndexID }
+
   package func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 { try inner.entryCount(table) }
 
   package func markDeleteOnly() { inner.markDeleteOnly() }

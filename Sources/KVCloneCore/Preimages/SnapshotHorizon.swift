@@ -12,7 +12,7 @@ package final class SnapshotHorizon: Sendable {
   /// The first newer serial, by root code.
   private let nextSerials: [UInt64]
   private let nextBlobSerial: UInt64
-  private let nextIndexID: UInt16
+  package let nextIndexID: UInt16
   private let orderedLists: OrderedLists
 
   package init(_ snapshot: SnapshotValue, _ orderedLists: OrderedLists) {

@@ -35,6 +35,8 @@ package protocol StorageBackend: AnyObject {
   func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64
   /// Whether references to a blob are counted. A branch counts those to blobs that were made on it.
   func countsReferences(toBlob serial: UInt64) throws(StoreError) -> Bool
+  /// The least id of an index that may lack entries. A branch lacks those of indexes that came after its base.
+  var nextIndexID: UInt16 { get }
   /// The number of the state that a read transaction sees, which each commit changes; 0 if the engine has none.
   var stateNumber: UInt64 { get }
   /// Makes all changes durable, or none. The transaction ends in both cases.
@@ -106,6 +108,8 @@ extension StorageBackend {
   }
 
   package func countsReferences(toBlob serial: UInt64) throws(StoreError) -> Bool { true }
+
+  package var nextIndexID: UInt16 { .max }
 
   package var stateNumber: UInt64 { 0 }
 

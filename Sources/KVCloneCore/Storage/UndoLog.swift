@@ -145,6 +145,8 @@ final class UndoLog: StorageBackend {
 
   func countsReferences(toBlob serial: UInt64) throws(StoreError) -> Bool { try inner.countsReferences(toBlob: serial) }
 
+  var nextIndexID: UInt16 { inner.nextIndexID }
+
   func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 { try inner.entryCount(table) }
 
   func retainCursors(in tables: [StorageTable]) { inner.retainCursors(in: tables) }

@@ -44,7 +44,8 @@ struct CloneCall: Sendable {
 
   func run(_ cancellation: CloneMonitor, dryRun reasons: PlanReasons? = nil) throws -> CloneResult {
     try origin.check(destination)
-    let attempt = Attempt(key: try origin.key(roots, options), cancellation: cancellation, reasons: reasons)
+    let attempt = Attempt(
+      key: try origin.key(roots, options, in: destination.engine), cancellation: cancellation, reasons: reasons)
     return try retryIfMapFull {
       // A repeated call needs no sources.
       if let key = attempt.key, let known = try key.result(in: destination.readSession()) { return known }
@@ -206,7 +207,7 @@ struct CloneCall: Sendable {
     let session = try destination.readSession()
     var refusal: CloneError?
     do {
-      if let key = try origin.key(roots, options), try key.result(in: session) != nil {
+      if let key = try origin.key(roots, options, in: destination.engine), try key.result(in: session) != nil {
         return CloneSurvey(repeatedIn: destination.schema)
       }
     } catch let error as CloneError {

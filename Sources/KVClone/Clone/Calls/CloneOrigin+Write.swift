@@ -25,7 +25,7 @@ extension CloneOrigin {
     do {
       try checkEngine(of: transaction.session)
       try transaction.settle()
-      let key = try key(roots, options)
+      let key = try key(roots, options, in: transaction.session.engine)
       if let key, let known = try key.result(in: transaction.session) { return known }
       // Constraints over derived attributes are looked up in what is stored, which has to be of now (R24). All else is
       // worked out of what is not derived; so the rest may wait, and is not computed once for every clone of a

@@ -62,11 +62,16 @@ enum CloneOrigin: Sendable {
   }
 
   /// The idempotency key of a call; nil if it has none.
-  func key(_ roots: [ObjectID], _ options: CloneOptions) throws(CloneError) -> CloneKey? {
-    switch self {
-    case .transaction: try CloneKey(roots, options)
-    case .snapshot(let snapshot): try CloneKey(roots, options, epoch: snapshot.info.epoch)
-    case .store(let store): try CloneKey(roots, options, sourceStore: store.uuid)
+  ///
+  /// - Parameter engine: the engine of the store or branch that the clones are made on.
+  func key(
+    _ roots: [ObjectID], _ options: CloneOptions, in engine: (any StorageEngine)?
+  ) throws(CloneError) -> CloneKey? {
+    let branch = (engine as? BranchEngine)?.number
+    return switch self {
+    case .transaction: try CloneKey(roots, options, branch: branch)
+    case .snapshot(let snapshot): try CloneKey(roots, options, epoch: snapshot.info.epoch, branch: branch)
+    case .store(let store): try CloneKey(roots, options, sourceStore: store.uuid, branch: branch)
     }
   }
 

@@ -20,14 +20,15 @@ struct CloneKey {
   /// - Parameters:
   ///   - sourceStore: the source of a clone into another store, where the key is kept.
   ///   - epoch: identifies the snapshot of a clone from one: epochs are never reused, unlike names.
+  ///   - branch: the number of the branch that the clones are made on; nil for a store. Both have the same keys.
   /// - Throws: `invalidConfiguration`.
-  init?(_ roots: [ObjectID], _ options: CloneOptions, sourceStore: UUID? = nil, epoch: UInt64? = nil)
-    throws(CloneError)
-  {
+  init?(
+    _ roots: [ObjectID], _ options: CloneOptions, sourceStore: UUID? = nil, epoch: UInt64? = nil, branch: UInt32?
+  ) throws(CloneError) {
     guard let key = options.idempotencyKey else { return nil }
     if let error = options.keyError { throw error }
     bytes = Array(key.utf8)
     expires = options.idempotencyExpiresAt
-    digest = options.digest(roots, sourceStore: sourceStore, epoch: epoch)
+    digest = options.digest(roots, sourceStore: sourceStore, epoch: epoch, branch: branch)
   }
 }

@@ -28,7 +28,7 @@ extension CloneOptions {
 
   /// SHA-256 of all comparable arguments of the call, except the key itself and its expiry. Sorted where the order has
   /// no meaning.
-  func digest(_ roots: [ObjectID], sourceStore: UUID?, epoch: UInt64?) -> [UInt8] {
+  func digest(_ roots: [ObjectID], sourceStore: UUID?, epoch: UInt64?, branch: UInt32?) -> [UInt8] {
     var writer = ByteWriter()
     writer.putString("clone 1")
     writer.put32(UInt32(roots.count))
@@ -57,6 +57,10 @@ extension CloneOptions {
     if let epoch {
       writer.putString("snapshot")
       writer.put64(epoch)
+    }
+    if let branch {
+      writer.putString("branch")
+      writer.put32(branch)
     }
     return SHA256.hash(writer.bytes).bytes
   }

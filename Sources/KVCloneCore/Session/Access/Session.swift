@@ -76,9 +76,15 @@ public struct Session: ~Copyable {
   /// Whether requests may use fetch indexes: those of the transaction's state are the schema's.
   package borrowing func hasCurrentFetchIndexes() throws(StoreError) -> Bool {
     if let known = fetchIndexes.areCurrent { return known }
-    let areCurrent = try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata)
+    let areCurrent = try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata) && hasAllFetchIndexes
     fetchIndexes.areCurrent = areCurrent
     return areCurrent
+  }
+
+  /// Whether the transaction's state has all entries of the schema's fetch indexes.
+  package var hasAllFetchIndexes: Bool {
+    let next = storage.backend.nextIndexID
+    return next > schema.codes.lastIndex || schema.codes.fetchIndexIDs.allSatisfy { $0 < next }
   }
 
   /// Sets whether requests use the schema's fetch indexes, for a caller that knows whether they are current.
