@@ -86,7 +86,8 @@ let package = Package(
     .target(
       name: "KVClone",
       dependencies: [
-        "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
+        "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData",
+        "KVCloneModel",
         "KVCloneTracing", .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: common),

@@ -127,12 +127,8 @@ public struct StoreBranches: Sendable {
     }
   }
 
-  private func requireStore() throws(StoreError) {
-    guard let branch = store.engine as? BranchEngine else { return }
-    throw StoreError(
-      .unsupportedOnBranch,
-      "\(branch.name) is a branch, and has no branches of its own; use the store that it is a branch of")
-  }
+  /// A branch has no branches of its own.
+  private func requireStore() throws(StoreError) { try store.engine.requireStore(for: "the list of branches") }
 
   private func open(_ name: String, _ record: BranchValue, _ tables: BranchTables) throws(StoreError) -> ObjectStore {
     try store.resource(OpenBranches.self).branch(record.number) { () throws(StoreError) in

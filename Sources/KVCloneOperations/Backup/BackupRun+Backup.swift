@@ -1,3 +1,4 @@
+import KVCloneBranches
 import KVCloneCore
 import KVCloneLMDB
 import KVCloneTracing
@@ -7,7 +8,8 @@ extension BackupRun {
   func back(
     up store: ObjectStore, to path: String, _ options: BackupOptions
   ) throws(StoreError) -> BackupResult {
-    try StoreSpan(.backup, of: store.engine).run { () throws(StoreError) in
+    try store.engine.requireStore(for: "a backup")
+    return try StoreSpan(.backup, of: store.engine).run { () throws(StoreError) in
       try makeBackup(of: store, to: path, options)
     }
   }

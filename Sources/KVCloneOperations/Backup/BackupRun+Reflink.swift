@@ -1,3 +1,4 @@
+import KVCloneBranches
 import KVCloneCore
 import KVCloneLMDB
 import KVCloneTracing
@@ -5,7 +6,8 @@ import KVCloneTracing
 extension BackupRun {
   /// Copies a store by sharing its blocks, or else page by page.
   func reflink(_ store: ObjectStore, to path: String) throws(StoreError) -> ReflinkResult {
-    try StoreSpan(.backup, of: store.engine).run { () throws(StoreError) in try copy(store, to: path) }
+    try store.engine.requireStore(for: "a reflink copy")
+    return try StoreSpan(.backup, of: store.engine).run { () throws(StoreError) in try copy(store, to: path) }
   }
 
   private func copy(_ store: ObjectStore, to path: String) throws(StoreError) -> ReflinkResult {

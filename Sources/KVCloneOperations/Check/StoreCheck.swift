@@ -1,3 +1,4 @@
+import KVCloneBranches
 package import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
@@ -19,6 +20,7 @@ struct StoreCheck {
 
   /// - Parameter refusals: the failed reads of earlier attempts.
   func check(_ options: CheckOptions, _ refusals: PageRefusals = PageRefusals()) throws(StoreError) -> CheckReport {
+    try store.engine.requireStore(for: "a check")
     let report = try checkAll(options, refusals)
     // The pages that a cancelled check could not read are not corrupted.
     if cancellation?.isCancelled == true { throw StoreError(.cancelled, "the check was cancelled") }

@@ -1,3 +1,4 @@
+import KVCloneBranches
 import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
@@ -7,6 +8,7 @@ extension StatisticsRun {
   static func walk(
     _ store: ObjectStore, _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?
   ) throws(StoreError) -> DeepStatistics {
+    try store.engine.requireStore(for: "the statistics of pages")
     let environment = try store.engine.requireFiles(for: "statistics of pages").environment
     let readers = try ReaderListing.readers(of: store)
     // Whether another process has migrated the store.

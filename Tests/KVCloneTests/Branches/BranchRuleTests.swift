@@ -179,6 +179,21 @@ struct BranchRuleTests {
     #expect(try Self.text(other) == before)
   }
 
+  @Test("B3: a key of a clone on a branch is not that of the same clone on the store")
+  func b3Keys() throws {
+    let fixture = try BranchFixture(.memory)
+    let (book, _) = try Self.fill(fixture.store)
+    let branch = try fixture.store.branches.create("draft")
+    var options = CloneOptions()
+    options.idempotencyKey = "k"
+    let copy = try branch.write { tx in try tx.clone([book], options: options).roots }
+    #expect(try branch.write { tx in try tx.clone([book], options: options).roots } == copy)
+    let error = #expect(throws: CloneError.self) {
+      try fixture.store.write { tx in try tx.clone([book], options: options).roots }
+    }
+    #expect(error?.kind == .idempotencyKeyReused)
+  }
+
   @Test("B4: an id means one object, whichever branch it was made on, and after an abort")
   func b4() throws {
     let fixture = try BranchFixture(.memory)
@@ -302,6 +317,33 @@ struct BranchRuleTests {
     #expect(try Self.text(branch) == before)
     try store.branches.delete("draft")
     #expect(try fixture.remains() == [:])
+  }
+
+  @Test("B9: operations on the whole store are refused on a branch")
+  func b9() throws {
+    let fixture = try BranchFixture(.memory)
+    let branch = try fixture.store.branches.create("draft")
+    expectError(.unsupportedOnBranch) { _ = try branch.check() }
+    expectError(.unsupportedOnBranch) { _ = try branch.repair() }
+    expectError(.unsupportedOnBranch) { _ = try branch.deepStatistics() }
+  }
+
+  @Test("B9: a fetch index that came after the base is maintained on the branch, and not used")
+  func b9Indexes() throws {
+    let test = try TestStore(snapshotModel)
+    try test.store.write { tx in try tx.insert("Tag", ["name": .string("a")]) }
+    try test.store.branches.create("draft")
+    var entities = snapshotModel.entities
+    let place = try #require(entities.firstIndex { $0.name == "Tag" })
+    entities[place].indexes.append(FetchIndexDescription("byName", [.init("name")]))
+    try test.reopen(model: ManagedObjectModel(name: snapshotModel.name, entities: entities))
+    let branch = try test.store.branches.open("draft")
+    try branch.write { tx in try tx.insert("Tag", ["name": .string("b")]) }
+    for name in ["a", "b"] {
+      let request = FetchRequest("Tag", predicate: try QueryPredicate(format: "name == '\(name)'"))
+      #expect(try branch.read { tx in try tx.count(request) } == 1)
+      #expect(try test.store.read { tx in try tx.count(request) } == (name == "a" ? 1 : 0))
+    }
   }
 
   @Test("B13: limits of objects hold for each branch by itself")
