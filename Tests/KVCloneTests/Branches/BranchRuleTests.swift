@@ -112,7 +112,7 @@ struct BranchRuleTests {
       do {
         try tx.savepoint { tx in
           try tx.set(copy, "title", .string("gone"))
-          try tx.delete(pages)
+          try tx.delete(try tx.members(copy, "pages"))
           throw CancellationError()
         }
       } catch is CancellationError {}
