@@ -108,7 +108,7 @@ struct BranchManager: ~Copyable, SessionOwner {
     session.changes.isEmpty = false
   }
 
-  /// Deletes all entries of a layer or of a branch, with the chunks of their blobs.
+  /// Deletes all entries of a layer or of a branch, with the chunks of blobs that nothing else describes.
   private mutating func deleteEntries(under number: UInt32, _ tables: BranchTables) throws(StoreError) {
     let prefix = withUnsafeBytes(of: number.bigEndian) { Array($0) }
     var keys: [[UInt8]] = []
@@ -123,8 +123,10 @@ struct BranchManager: ~Copyable, SessionOwner {
         keys.append(bytes)
         return true
       }
-      for blob in blobs { try session.storage.deleteBlobChunks(session.blobTables, blob) }
       for key in keys { try session.storage.delete(tables.overlays, key.span.bytes) }
+      for blob in blobs where try !BlobDescriptions.exist(of: blob, session.schema.tables, in: session.storage) {
+        try session.storage.deleteBlobChunks(session.blobTables, blob)
+      }
     } while !keys.isEmpty
   }
 

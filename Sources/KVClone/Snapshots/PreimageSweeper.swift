@@ -78,10 +78,8 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
     let preimage = PreimageKey.encode(table: table, key: key.span.bytes, epoch: epoch)
     try session.storage.delete(preimages, preimage.span.bytes)
     guard table == .blobInfo, let serial = try? NumberKey.blobSerial(key.span.bytes) else { return }
-    if try session.storage.get(session.schema.tables.blobinfo, key.span.bytes) != nil { return }
     // A snapshot from before the upload was finished does not retain the blob.
-    let states = PreimageReader(session.storage.backend, preimages, epoch: 0)
-    if try states.hasValue(of: table, unsafePointers(key.span.bytes)) { return }
+    if try BlobDescriptions.exist(of: serial, session.schema.tables, in: session.storage) { return }
     try session.storage.deleteBlobChunks(session.blobTables, serial)
   }
 

@@ -151,8 +151,16 @@ struct SnapshotManager: ~Copyable, SessionOwner {
   }
 
   /// Ends the use of a snapshot as the base of a layer. A hidden one is deleted with its last layer.
+  ///
+  /// A corrupted or missing one stays as it is, and `check` reports it: its branch can be deleted nevertheless.
   mutating func removeLayer(_ name: String, epoch: UInt64) throws(StoreError) {
-    var value = try Snapshots.existing(session.storage, session.schema.tables, name, epoch: epoch)
+    var value: SnapshotValue
+    do throws(StoreError) {
+      value = try Snapshots.existing(session.storage, session.schema.tables, name, epoch: epoch)
+    } catch {
+      guard error.kind == .corrupted || error.kind == .snapshotNotFound else { throw error }
+      return
+    }
     value.layerCount -= min(1, value.layerCount)
     try put(value, name)
     if value.isHidden, value.layerCount == 0 { try delete([name]) }

@@ -64,11 +64,7 @@ package final class BranchEngine: StorageEngine {
     -> SnapshotHorizon
   {
     if let known = known.withLock({ $0 }), known.layer == layer.code { return known.horizon }
-    guard let base = try Snapshots.find(storage, tables.store, layer.baseName), base.epoch == layer.baseEpoch else {
-      throw StoreError(
-        .corrupted, "the base of the branch \(name) is missing; run `check` to see the extent, or delete the branch")
-    }
-    let horizon = SnapshotHorizon(base, orderedLists)
+    let horizon = try BranchRecords.horizon(of: layer, branch: name, storage, tables, orderedLists)
     known.withLock { $0 = (layer.code, horizon) }
     return horizon
   }

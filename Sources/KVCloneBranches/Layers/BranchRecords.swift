@@ -44,6 +44,26 @@ package enum BranchRecords {
     return found.sorted { $0.value.number < $1.value.number }
   }
 
+  /// The part of the store that the base of a layer can see.
+  ///
+  /// - Throws: `corrupted`, with the name of the branch, if its base is missing or corrupted.
+  package static func horizon(
+    of layer: BranchValue.Layer, branch name: String, _ storage: borrowing StorageTransaction, _ tables: BranchTables,
+    _ orderedLists: OrderedLists
+  ) throws(StoreError) -> SnapshotHorizon {
+    var problem = "missing"
+    do throws(StoreError) {
+      if let base = try Snapshots.find(storage, tables.store, layer.baseName), base.epoch == layer.baseEpoch {
+        return SnapshotHorizon(base, orderedLists)
+      }
+    } catch {
+      guard error.kind == .corrupted else { throw error }
+      problem = "corrupted"
+    }
+    throw StoreError(
+      .corrupted, "the base of the branch \(name) is \(problem); run `check` to see the extent, or delete the branch")
+  }
+
   package static func put(
     _ value: BranchValue, _ name: String, _ tables: BranchTables, in storage: inout StorageTransaction
   ) throws(StoreError) {

@@ -18,16 +18,20 @@ package struct BlobTables: Hashable, Sendable {
         + "again")
   }
 
-  func corrupted(_ serial: UInt64, _ what: String) -> StoreError {
+  package func corrupted(_ serial: UInt64, _ what: String) -> StoreError {
     StoreError(.corrupted, "blob \(serial) is corrupted: \(what) Restore from a backup, or run `salvage`")
   }
 
   /// The length of one chunk of a blob.
-  static func length(of chunk: UInt32, in info: BlobInfo) -> Int {
+  package static func length(of chunk: UInt32, in info: BlobInfo) -> Int {
     let full = UInt64(FormatLimits.blobChunkLength)
     let start = UInt64(chunk) * full
     return start >= info.byteCount ? 0 : Int(min(full, info.byteCount - start))
   }
+}
+
+extension SchemaTables {
+  package var ofBlobs: BlobTables { BlobTables(blobs: blobs, blobinfo: blobinfo) }
 }
 
 /// Reads blobs and counts their references.
@@ -149,120 +153,5 @@ extension StorageTransaction {
     let key = ShortKey.blobInfo(serial)
     let value = info.encoded(seed: ValueEnvelope.seed(tableCode: tables.blobinfo.code, key: key))
     try put(tables.blobinfo, key.bytes, value.span.bytes)
-  }
-}
-
-extension StorageTransaction {
-  /// Returns all problems of a blob, with the chunks in which they are.
-  ///
-  /// - Parameter readData: Whether to read and verify the bytes too, instead of only checking which chunks exist.
-  /// - Throws: Errors of the engine. Corruption is returned, not thrown.
-  package borrowing func findProblems(_ tables: BlobTables, _ serial: UInt64, readData: Bool) throws(StoreError)
-    -> [BlobProblem]
-  {
-    do throws(StoreError) {
-      guard let info = try blobInfo(tables, serial) else { throw tables.corrupted(serial, "It is missing.") }
-      return try findProblems(tables, serial, info, readData: readData)
-    } catch {
-      guard error.kind == .corrupted else { throw error }
-      return [BlobProblem(message: error.message)]
-    }
-  }
-
-  /// Checks a blob with a description that may be stored elsewhere.
-  package borrowing func findProblems(_ tables: BlobTables, _ serial: UInt64, _ info: BlobInfo, readData: Bool)
-    throws(StoreError) -> [BlobProblem]
-  {
-    guard info.state == .complete else { return [] }
-    return try checkChunks(tables, serial, info, readData: readData)
-  }
-
-  /// Checks that exactly the required chunks exist, and, with `readData`, that their bytes are intact. One scan: an
-  /// engine that reads files keeps no more than a chunk of it.
-  private borrowing func checkChunks(
-    _ tables: BlobTables, _ serial: UInt64, _ info: BlobInfo, readData: Bool
-  ) throws(StoreError) -> [BlobProblem] {
-    var expected: UInt32 = 0
-    var problems: [BlobProblem] = []
-    var digest = XXH64Stream(seed: 0)
-    let start = ShortKey.blobChunk(serial, chunk: 0)
-    let end = ShortKey.blobChunk(serial &+ 1, chunk: 0)
-    try scan(tables.blobs, from: start.bytes, before: end.bytes) { (key, value) throws(StoreError) in
-      let found: (number: UInt64, part: UInt32)
-      do throws(RecordError) {
-        found = try NumberKey.numberAndPart(key)
-      } catch {
-        throw tables.corrupted(serial, error.description)
-      }
-      guard found.number == serial else { return false }
-      func note(_ what: String) {
-        problems.append(BlobProblem(message: "blob \(serial): chunk \(found.part) \(what)", chunk: found.part))
-      }
-      if found.part != expected || found.part >= info.chunkCount {
-        note("is in the place of chunk \(expected) of \(info.chunkCount)")
-        return false
-      }
-      expected += 1
-      if value.byteCount != FormatLimits.envelopeLength + BlobTables.length(of: found.part, in: info) {
-        note("has a wrong length")
-      } else if readData {
-        do throws(RecordError) {
-          let seed = ValueEnvelope.seed(tableCode: tables.blobs.code, key: copy key)
-          digest.update(try ValueEnvelope.payload(of: copy value, seed: seed))
-        } catch {
-          note("is corrupted: \(error.description)")
-        }
-      }
-      return true
-    }
-    if problems.isEmpty, expected != info.chunkCount {
-      problems.append(BlobProblem(message: "blob \(serial): only \(expected) of \(info.chunkCount) chunks exist"))
-    }
-    if problems.isEmpty, readData, digest.finalize() != info.digest {
-      problems.append(
-        BlobProblem(message: tables.corrupted(serial, "Its bytes do not match its digest.").message))
-    }
-    return problems
-  }
-}
-
-/// A problem of a blob.
-package struct BlobProblem {
-  package let message: String
-  /// The affected chunk, if it is a single one.
-  package var chunk: UInt32?
-}
-
-extension StorageTransaction {
-  /// Writes a copy of a blob, which may belong to another store, with one chunk in memory at a time.
-  ///
-  /// Every chunk is verified before it is copied, so that corruption is not hidden by a new checksum.
-  ///
-  /// - Parameters:
-  ///   - serial: a serial above those of all blobs of this store.
-  ///   - references: the reference count of the copy.
-  ///   - check: called before each chunk; it throws to cancel.
-  package mutating func copyBlob(
-    _ tables: BlobTables, to serial: UInt64, references: UInt64, from other: UInt64,
-    of source: borrowing StorageTransaction, _ sourceTables: BlobTables, check: () throws -> Void
-  ) throws -> BlobInfo {
-    var info = try source.existingBlobInfo(sourceTables, other)
-    guard info.state == .complete else { throw sourceTables.missing(other) }
-    var buffer: [UInt8] = []
-    for number in 0..<info.chunkCount {
-      try check()
-      let key = ShortKey.blobChunk(serial, chunk: number)
-      buffer.removeAll(keepingCapacity: true)
-      buffer.append(contentsOf: repeatElement(0, count: FormatLimits.envelopeLength))
-      try source.readScope {
-        try source.blobChunk(sourceTables, other, number, info).withUnsafeBytes { buffer.append(contentsOf: $0) }
-      }
-      let seed = ValueEnvelope.seed(tableCode: tables.blobs.code, key: key)
-      buffer.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) }
-      try append(tables.blobs, key.bytes, buffer.span.bytes)
-    }
-    info.referenceCount = references
-    try store(tables, serial, info)
-    return info
   }
 }

@@ -22,7 +22,7 @@ package enum BlobAssignment {
       try session.storage.readBlob(session.blobTables, serial) { bytes in
         bytes.withUnsafeBytes { data.append(contentsOf: $0) }
       }
-      _ = try session.storage.releaseReference(session.blobTables, serial)
+      _ = try session.storage.releaseReference(session.schema.tables, serial)
       let isTransformable = attribute.description.type == .transformable
       return try session.set(id, [name: isTransformable ? .transformable(data) : .binary(data)])
     }
@@ -30,7 +30,7 @@ package enum BlobAssignment {
       id: serial, byteCount: info.byteCount, isTransformable: attribute.description.type == .transformable)
     try session.set(id, [name: .blob(reference)])
     // Setting it counted a second reference, the object's; the first was the stream's own.
-    _ = try session.storage.releaseReference(session.blobTables, serial)
+    _ = try session.storage.releaseReference(session.schema.tables, serial)
   }
 
   /// Sets a binary or transformable attribute to an existing blob; returns false if no blob has that serial and length.
@@ -82,7 +82,7 @@ package enum BlobAssignment {
       let reference = BlobReference(id: blob.serial, byteCount: blob.info.byteCount, isTransformable: isTransformable)
       try session.set(id, [name: .blob(reference)])
       // Setting it counted a second reference, the object's; the first was the upload's own.
-      if isPending { _ = try session.storage.releaseReference(session.blobTables, blob.serial) }
+      if isPending { _ = try session.storage.releaseReference(session.schema.tables, blob.serial) }
     }
   }
 }

@@ -23,14 +23,15 @@ extension StorageTransaction {
 
   /// Removes references to a blob, and with the last one the blob.
   ///
-  /// The chunks of a blob that a snapshot may show remain until the last snapshot that needs them is deleted.
+  /// The chunks of a blob that a snapshot or a branch may show remain until the last one that needs them is deleted.
   ///
   /// - Returns: whether the blob was deleted.
   /// - Throws: `corrupted` if the blob has fewer references than are removed.
   @discardableResult
-  package mutating func releaseReference(_ tables: BlobTables, _ serial: UInt64, count: UInt64 = 1) throws(StoreError)
-    -> Bool
+  package mutating func releaseReference(_ schema: SchemaTables, _ serial: UInt64, count: UInt64 = 1)
+    throws(StoreError) -> Bool
   {
+    let tables = schema.ofBlobs
     guard var info = try blobInfo(tables, serial) else {
       throw tables.corrupted(serial, "A referrer was deleted, but the blob is missing.")
     }
@@ -43,9 +44,15 @@ extension StorageTransaction {
       try store(tables, serial, info)
       return false
     }
-    if try recorder?.keepsBlob(serial) != true { try deleteBlobChunks(tables, serial) }
+    let isShown = try recorder?.keepsBlob(serial) == true
     let key = ShortKey.blobInfo(serial)
     try delete(tables.blobinfo, key.bytes)
+    if isShown { return true }
+    // Without branches, only snapshots could need the chunks.
+    if try BlobDescriptions.hasLayers(schema, in: self), try BlobDescriptions.exist(of: serial, schema, in: self) {
+      return true
+    }
+    try deleteBlobChunks(tables, serial)
     return true
   }
 }

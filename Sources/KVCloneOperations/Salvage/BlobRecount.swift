@@ -27,7 +27,7 @@ struct BlobRecount: ~Copyable, SessionOwner {
       if found == info.referenceCount { continue }
       info.referenceCount = max(1, found)
       try session.storage.store(session.blobTables, serial, info)
-      if found == 0 { try session.storage.releaseReference(session.blobTables, serial) }
+      if found == 0 { try session.storage.releaseReference(session.schema.tables, serial) }
     }
   }
 

@@ -179,9 +179,7 @@ struct DerivedDataRepair: ~Copyable, SessionOwner {
       windows.next()
       guard let serial = try blobWithPieces(atOrAfter: start) else { return }
       next = serial < .max ? serial + 1 : nil
-      if try !session.has(session.schema.tables.blobinfo, ShortKey.blobInfo(serial).array),
-        try session.storage.recorder?.keepsBlob(serial) != true
-      {
+      if try !BlobDescriptions.exist(of: serial, session.schema.tables, in: session.storage) {
         try session.storage.deleteBlobChunks(session.blobTables, serial)
       }
     }

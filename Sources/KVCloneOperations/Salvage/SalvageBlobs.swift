@@ -10,7 +10,7 @@ struct SalvageBlobs {
 
   init(_ copied: SalvageCopy) {
     self.copied = copied
-    tables = BlobTables(blobs: copied.schema.tables.blobs, blobinfo: copied.schema.tables.blobinfo)
+    tables = copied.schema.tables.ofBlobs
   }
 
   func copy() throws(StoreError) {

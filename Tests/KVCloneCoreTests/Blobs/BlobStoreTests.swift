@@ -5,6 +5,7 @@ import Testing
 
 @testable import KVClone
 @testable import KVCloneCore
+@testable import KVCloneOperations
 
 @Suite("Blobs")
 struct BlobStoreTests {

@@ -251,10 +251,10 @@ extension Session {
     try storage.space()?.makeRoom(for: byteCount)
   }
 
-  package var blobTables: BlobTables { BlobTables(blobs: schema.tables.blobs, blobinfo: schema.tables.blobinfo) }
+  package var blobTables: BlobTables { schema.tables.ofBlobs }
 
   /// Removes a reference to a blob; the last one also deletes the bytes.
   package mutating func releaseBlob(_ reference: BlobReference) throws(StoreError) {
-    _ = try storage.releaseReference(blobTables, reference.id)
+    _ = try storage.releaseReference(schema.tables, reference.id)
   }
 }
