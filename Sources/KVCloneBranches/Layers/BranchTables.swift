@@ -1,5 +1,5 @@
 package import KVCloneCore
-import KVCloneRecords
+package import KVCloneRecords
 
 /// The tables of a store with branches that reading and writing a branch needs.
 package struct BranchTables: Sendable {
@@ -10,6 +10,11 @@ package struct BranchTables: Sendable {
   private init(_ opened: [StorageTable], _ store: SchemaTables) {
     (overlays, branches) = (opened[0], opened[1])
     self.store = store
+  }
+
+  /// The tables of a store, as `table` opens them.
+  package init(of store: SchemaTables, _ table: (TableCode) -> StorageTable) {
+    self.init(TableCode.ofBranches.map(table), store)
   }
 
   /// Opens the tables in a write transaction, and creates them for the first branch of a store.

@@ -66,6 +66,8 @@ public struct IntegrityIssue: Sendable, Hashable {
     public static let history = Kind(rawValue: "history")
     /// A snapshot or a preimage cannot be read, or is inconsistent.
     public static let snapshot = Kind(rawValue: "snapshot")
+    /// A branch or an entry of it cannot be read, or is inconsistent.
+    public static let branch = Kind(rawValue: "branch")
     // Objects
     /// A record cannot be read.
     public static let record = Kind(rawValue: "record")
@@ -121,6 +123,10 @@ public struct IntegrityIssue: Sendable, Hashable {
   /// All other issues need a backup, or
   /// ``ObjectStore/salvage(from:to:options:progress:cancellation:)-(_,_,_,_,Cancellation?)``.
   public var isDerived: Bool = false
+  /// The name of the affected branch; nil if the issue belongs to the store itself.
+  ///
+  /// What a branch shows of its base is checked with the store, and not reported again.
+  public var branch: String?
 }
 
 extension IntegrityIssue.Kind {

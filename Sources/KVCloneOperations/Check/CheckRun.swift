@@ -3,6 +3,7 @@
 #else
   import Foundation
 #endif
+import KVCloneBranches
 import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
@@ -23,6 +24,12 @@ final class CheckRun {
   private(set) var pages: PageFileBackend?
   /// Tables with neither objects nor their data: history, snapshots, operations.
   private(set) var historyTables: [StorageTable] = []
+  /// The tables of branches; nil if the store never had one.
+  private(set) var branchTables: BranchTables?
+  /// The branches, and what the check of their tables has found.
+  var branches = BranchCensus()
+  /// Whether a branch is checked, which shares uploads and most metadata with its store.
+  let isOnBranch: Bool
   /// Corrupted lists, as their owners have them.
   private var brokenLists: Set<ListAddress> = []
   /// Layouts that do not match their entity; reading a record by one could trap.
@@ -61,6 +68,7 @@ final class CheckRun {
     self.options = options
     self.progress = progress
     self.cancellation = cancellation
+    isOnBranch = false
     var names: [UInt16: String] = [:]
     for codes in [schema.codes.properties, schema.codes.referrers] {
       for properties in codes.values {
@@ -74,15 +82,46 @@ final class CheckRun {
     referrers = Set(schema.codes.referrers.values.flatMap(\.values))
   }
 
+  /// Begins the check of a branch, which does not report the consequences of the store's own issues.
+  init(ofBranchOf store: CheckRun) {
+    schema = store.schema
+    options = CheckOptions(
+      readData: store.options.readData, maximumIssues: store.options.maximumIssues - store.damages.count)
+    // The progress counts the store's objects.
+    (progress, cancellation) = (nil, store.cancellation)
+    isOnBranch = true
+    propertyNames = store.propertyNames
+    referrers = store.referrers
+    historyTables = store.historyTables.filter { $0.code != .operations && $0.code != .redirects }
+    (pages, lost) = (store.pages, store.lost)
+    (unreadable, brokenLists, badLayouts) = (store.unreadable, store.brokenLists, store.badLayouts)
+    (checksDerived, commit) = (store.checksDerived, store.commit)
+  }
+
+  /// Takes the issues of a branch, without those that the store has, too.
+  func take(_ run: CheckRun, ofBranch name: String) {
+    let known = Set(damages.map { BranchCensus.place(of: $0) })
+    for issue in run.damages where !known.contains(BranchCensus.place(of: issue)) {
+      damages.append(
+        IntegrityIssue(
+          kind: issue.kind, object: issue.object, property: issue.property, page: issue.page,
+          message: "on the branch \(name): \(issue.message)", isDerived: issue.isDerived, branch: name))
+    }
+  }
+
   /// Sets what is read, and which parts are unreadable.
-  func begin(_ historyTables: [StorageTable], _ pages: PageFileBackend? = nil, lost: LostKeys = LostKeys()) {
+  func begin(
+    _ historyTables: [StorageTable], _ branchTables: BranchTables? = nil, _ pages: PageFileBackend? = nil,
+    lost: LostKeys = LostKeys()
+  ) {
     self.historyTables = historyTables
+    self.branchTables = branchTables
     self.pages = pages
     self.lost = lost
   }
 
   /// Whether nothing was found so far, and nothing is hidden.
-  var isClean: Bool { damages.isEmpty && lost.isEmpty }
+  var isClean: Bool { damages.isEmpty && lost.isEmpty && unreadable.isEmpty }
 
   /// Whether the check ends: the maximum number of issues is reached, or it was cancelled.
   var isFull: Bool { damages.count >= max(1, options.maximumIssues) || cancellation?.isCancelled == true }
@@ -95,8 +134,7 @@ final class CheckRun {
   /// - Parameter isDerived: for kinds with either subject: whether the issue concerns derived data.
   func report(
     _ kind: IntegrityIssue.Kind, object: String? = nil, property: String? = nil, page: Int? = nil,
-    isDerived: Bool = false,
-    _ message: @autoclosure () -> String
+    isDerived: Bool = false, branch: String? = nil, _ message: @autoclosure () -> String
   ) {
     guard !isFull else { return }
     let isDerived =
@@ -107,8 +145,8 @@ final class CheckRun {
       }
     damages.append(
       IntegrityIssue(
-        kind: kind, object: object, property: property, page: page, message: message(),
-        isDerived: isDerived))
+        kind: kind, object: object, property: property, page: page, message: message(), isDerived: isDerived,
+        branch: branch))
   }
 
   func report(

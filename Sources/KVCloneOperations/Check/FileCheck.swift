@@ -4,6 +4,7 @@
   import Foundation
 #endif
 import KVClone
+import KVCloneBranches
 import KVCloneCore
 import KVCloneLMDB
 import KVCloneModel
@@ -75,11 +76,17 @@ enum FileCheck {
     }
     let engine = PageFileEngine(file, map, skipsData: !run.options.readData)
     let pages = try engine.beginReading()
-    run.begin(TableCode.history.map { StorageTable(code: $0, handle: 0) }, pages, lost: run.lost)
-    for code in expected where map.table(code.name ?? "") == nil && !map.isTableListDamaged {
+    let session = StoreContext(uuid: run.expectedUUID ?? UUID()).session(pages, run.schema)
+    let hadBranches = ((try? session.counter(MetadataKey.layer)) ?? 0) > 0
+    let hasBranches = TableCode.ofBranches.allSatisfy { map.table($0.name ?? "") != nil }
+    run.begin(
+      TableCode.history.map { StorageTable(code: $0, handle: 0) },
+      hasBranches ? BranchTables(of: run.schema.tables) { StorageTable(code: $0, handle: 0) } : nil, pages,
+      lost: run.lost)
+    for code in expected + (hadBranches ? TableCode.ofBranches : [])
+    where map.table(code.name ?? "") == nil && !map.isTableListDamaged {
       run.report(.table, "the file lacks the table \(code.name ?? "")")
     }
-    let session = StoreContext(uuid: run.expectedUUID ?? UUID()).session(pages, run.schema)
     try StoreChecker(session).check(run)
     return run.report(pageCount: map.pageCount)
   }

@@ -52,7 +52,7 @@ struct StoreCheck {
     for code in TableCode.history {
       if let table = try? store.engine.openTables([code], create: false).first { history.append(table) }
     }
-    run.begin(history)
+    run.begin(history, try BranchTables(store.engine, store.schema.tables))
     let session = try store.readSession()
     try StoreChecker(session).check(run)
     return run.report(pageCount: try store.engine.facts().pageCount)

@@ -4,8 +4,8 @@ import KVCloneRecords
 
 /// Checks blobs: completeness, reference counts, and owners.
 extension StoreChecker {
+  /// Checks the described blobs; of a branch, those that its layer describes.
   borrowing func checkBlobs(_ run: CheckRun) throws(StoreError) {
-    var last: UInt64 = 0
     try run.reading("the blob entries") { () throws(StoreError) in
       try session.forEachEntry(session.schema.tables.blobinfo) { (key, _) throws(StoreError) in
         guard let serial = try? NumberKey.blobSerial(copy key), serial > 0 else {
@@ -14,17 +14,26 @@ extension StoreChecker {
             "the table of blob entries has a malformed key")
           return !run.isFull
         }
-        last = serial
+        if run.isOnBranch, try !session.storage.backend.countsReferences(toBlob: serial) { return true }
         try checkBlob(serial, run)
         return !run.isFull
       }
     }
+  }
+
+  /// Checks staged uploads, and chunks without a description.
+  borrowing func checkUploads(_ run: CheckRun) throws(StoreError) {
     if !run.lost.any(session.schema.tables.blobinfo) {
       for serial in run.staged.keys.sorted() {
         run.report(.metadata, "a staged upload of blob \(serial) is recorded, but the blob is not pending")
       }
     }
     try run.reading("the blobs") { () throws(StoreError) in
+      var last: UInt64 = 0
+      let greatest = ShortKey.blobInfo(.max)
+      if let entry = try session.storage.seek(session.schema.tables.blobinfo, greatest.bytes, .atOrBefore) {
+        last = (try? NumberKey.blobSerial(entry.key)) ?? 0
+      }
       last = max(last, try checkChunks(run))
       try checkCounter(MetadataKey.blobSerial, above: last, "blobs", run)
     }
@@ -119,6 +128,7 @@ extension StoreChecker {
       let info = ShortKey.blobInfo(serial).array
       let isKnown =
         run.lost.contains(session.schema.tables.blobinfo, info) || run.lost.any(session.schema.tables.preimages)
+        || run.branchTables.map { run.lost.any($0.overlays) } ?? false
       if !isKnown, run.retained.count(serial) == 0, try !session.has(session.schema.tables.blobinfo, info) {
         run.report(.orphanBlob, isDerived: true, "chunks of blob \(serial) exist without an entry of the blob")
       }

@@ -9,6 +9,7 @@ extension StoreChecker {
       guard let table = session.schema.objectTable(rootCode: rootCode) else { continue }
       let name = session.schema.entity(code: rootCode)?.name ?? ""
       var last: UInt64 = 0
+      let before = run.objectCount
       try run.reading("the objects of \(name)") { () throws(StoreError) in
         try session.forEachEntry(table) { (key, value) throws(StoreError) in
           guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0 else {
@@ -21,6 +22,7 @@ extension StoreChecker {
           try checkRecord(id, value, run)
           return !run.isFull
         }
+        if run.isOnBranch { checkObjectCount(UInt64(run.objectCount - before), table, name, run) }
         try checkCounter(MetadataKey.serial(rootCode: rootCode), above: last, name, run)
       }
     }

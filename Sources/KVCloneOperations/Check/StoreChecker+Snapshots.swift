@@ -18,9 +18,11 @@ extension StoreChecker {
           let snapshot = try SnapshotValue(stored: copy value, seed: seed)
           shown.add(SnapshotHorizon(snapshot, session.schema.orderedLists))
           if snapshot.epoch > youngest?.epoch ?? 0 { youngest = (name, snapshot.epoch) }
+          run.branches.bases[name] = snapshot
           checkSnapshot(name, snapshot, run, page: run.page(snapshots, key))
         } catch {
           shown.isWhole = false
+          run.branches.knowsAllBases = false
           run.report(.snapshot, page: run.page(snapshots, key), "an entry of the table snapshots: \(error.description)")
         }
         return !run.isFull
@@ -28,6 +30,7 @@ extension StoreChecker {
     }
     shown.sort()
     if shown.hasSameEpochs { run.report(.snapshot, "two snapshots have the same epoch") }
+    if run.lost.any(snapshots) { run.branches.knowsAllBases = false }
     let tellsAll = !run.lost.any(snapshots) && !run.lost.any(session.schema.tables.metadata)
     if tellsAll { checkYoungest(youngest?.name, run) }
     // Only all snapshots together determine which preimages are needed.
@@ -141,11 +144,16 @@ extension StoreChecker {
     guard !SavedKeysKey.isOne(copy key), let code = try? PreimageKey.table(of: copy key),
       let saved = try? PreimageKey.key(of: copy key)
     else { return nil }
+    return owner(of: code, saved)
+  }
+
+  /// The object of an entry of a table, by its key; nil for other entries, and for invalid keys.
+  static func owner(of code: TableCode, _ key: RawSpan) -> ObjectID? {
     switch code {
-    case .links: return try? LinkKey(saved).owner
-    case .indexes: return try? IndexKey.objectID(of: saved)
-    case .provenance: return objectID(saved)
-    default: return code.rootCode == nil ? nil : objectID(saved)
+    case .links: return try? LinkKey(key).owner
+    case .indexes: return try? IndexKey.objectID(of: key)
+    case .provenance: return objectID(key)
+    default: return code.rootCode == nil ? nil : objectID(key)
     }
   }
 

@@ -13,7 +13,15 @@ struct StoreChecker: ~Copyable {
     try run.reading("the metadata") { () throws(StoreError) in try checkMetadata(run) }
     try checkHistory(run)
     try checkSnapshots(run)
+    try checkBranchTables(run)
     if session.schema.entities.isEmpty { return try checkSums(run) }
+    try checkObjects(run)
+    try checkUploads(run)
+    try checkBranches(run)
+  }
+
+  /// Checks the objects of a store or of a branch, with their lists, index entries and blobs.
+  borrowing func checkObjects(_ run: CheckRun) throws(StoreError) {
     try checkRecords(run)
     try checkRetiredRecords(run)
     try run.reading("the lists") { () throws(StoreError) in try checkLists(run) }
