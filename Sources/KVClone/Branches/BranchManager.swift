@@ -110,7 +110,7 @@ struct BranchManager: ~Copyable, SessionOwner {
 
   /// Deletes all entries of a layer or of a branch, with the chunks of blobs that nothing else describes.
   private mutating func deleteEntries(under number: UInt32, _ tables: BranchTables) throws(StoreError) {
-    let prefix = withUnsafeBytes(of: number.bigEndian) { Array($0) }
+    let prefix = OverlayKey.prefix(number)
     var keys: [[UInt8]] = []
     var blobs: [UInt64] = []
     repeat {
@@ -119,7 +119,7 @@ struct BranchManager: ~Copyable, SessionOwner {
       try session.storage.scan(tables.overlays, within: prefix.span.bytes) { (key, _) throws(StoreError) in
         let bytes = key.withUnsafeBytes { Array($0) }
         guard bytes.starts(with: prefix), keys.count < 1024 else { return false }
-        if let blob = Self.blob(describedBy: bytes) { blobs.append(blob) }
+        if let blob = OverlayKey.blob(describedBy: bytes.span.bytes) { blobs.append(blob) }
         keys.append(bytes)
         return true
       }
@@ -128,17 +128,6 @@ struct BranchManager: ~Copyable, SessionOwner {
         try session.storage.deleteBlobChunks(session.blobTables, blob)
       }
     } while !keys.isEmpty
-  }
-
-  /// The blob that an entry describes, or that the preimage in it describes; nil for other entries.
-  private static func blob(describedBy key: [UInt8]) -> UInt64? {
-    guard let table = try? OverlayKey.table(of: key.span.bytes), let inner = try? OverlayKey.key(of: key.span.bytes)
-    else { return nil }
-    if table == .blobInfo { return try? NumberKey.blobSerial(inner) }
-    guard table == .preimages, (try? PreimageKey.table(of: inner)) == .blobInfo,
-      let saved = try? PreimageKey.key(of: inner)
-    else { return nil }
-    return try? NumberKey.blobSerial(saved)
   }
 }
 

@@ -1,3 +1,4 @@
+import KVCloneBranches
 import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
@@ -7,11 +8,14 @@ extension BackupRun {
   func copyEntries(of store: ObjectStore, to copy: borrowing StoreCopy) throws(StoreError) {
     try check()
     begin(.copy)
+    let branches = try BranchTables.all(of: store.engine, store.schema.tables)
     let session = try pinnedSession(of: store, owner: "backup")
-    let tables = session.schema.tables.withRedirects
+    try BranchTables.require(branches, in: session.storage, session.schema.tables)
+    let own = session.schema.tables.withRedirects
+    let tables = own + branches
     let codes = tables.map(\.code)
     let catalog = try StoreCatalog(session.storage, session.schema.tables.metadata)
-    guard Set(codes) == Set(catalog.tableCodes) else {
+    guard Set(own.map(\.code)) == Set(catalog.tableCodes) else {
       throw StoreError(
         .incompatibleModel,
         "another process has migrated the store at \(store.path) to another model version; close the store and open it "

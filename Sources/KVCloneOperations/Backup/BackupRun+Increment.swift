@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneBranches
 import KVCloneCore
 import KVCloneLMDB
 import KVCloneModel
@@ -44,9 +45,11 @@ extension BackupRun {
     guard let redirects = try store.engine.openTables([.redirects], create: false).first else {
       throw StoreError(.corrupted, "the table redirects is missing in the store at \(store.path); run `check`")
     }
+    let branches = try BranchTables(store.engine, store.schema.tables)
     let session = try pinnedSession(of: store, owner: "backup")
+    try BranchTables.require(branches?.all ?? [], in: session.storage, session.schema.tables)
     try Self.requireNoMigration(since, session)
-    let codes = ([redirects] + session.schema.tables.all).map(\.code) + [.deletions]
+    let codes = ([redirects] + session.schema.tables.all + (branches?.all ?? [])).map(\.code) + [.deletions]
     let environment = try storeErrors { () throws(LMDBError) in
       try scratch.openEnvironment(tables: codes.compactMap(\.name))
     }
@@ -56,7 +59,8 @@ extension BackupRun {
     let increment: IncrementValue
     let sink = IncrementSink(try target.beginWrite(label: "increment", timeout: .zero), tables, self)
     do {
-      let gathering = try IncrementGathering(session, since: since, redirects: redirects, path: store.path, sink)
+      let gathering = try IncrementGathering(
+        session, since: since, redirects: redirects, branches, path: store.path, sink)
       increment = try gathering.run()
       // The reader has ended: writers can reuse the store's pages.
     }

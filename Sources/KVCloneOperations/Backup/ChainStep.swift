@@ -21,6 +21,8 @@ struct ChainStep: ~Copyable {
   private let increment: IncrementFile
   private let reader: StorageTransaction
   private let sink: IncrementSink
+  /// Whether the store has had a branch.
+  private let hasBranches: Bool
   /// Of the store's current model, and of the one that it will have.
   private let oldSchema: Schema
   private let newSchema: Schema
@@ -32,11 +34,15 @@ struct ChainStep: ~Copyable {
   ///   - engine: the store's.
   ///   - path: the store's name in errors.
   init(_ increment: IncrementFile, to engine: LMDBEngine, _ path: String, _ run: BackupRun) throws(StoreError) {
-    let codes = increment.tables.map(\.code)
+    let all = increment.tables.map(\.code)
+    let codes = all.filter { !TableCode.ofBranches.contains($0) }
     // Open all of them before the reader begins, which would not see later ones.
     let opened: [StorageTable]
     do throws(StoreError) {
-      opened = try engine.openTables(codes, create: false)
+      // The increment may be the first one with a branch.
+      opened =
+        try engine.openTables(codes, create: false)
+        + engine.openTables(all.filter { TableCode.ofBranches.contains($0) }, create: true)
     } catch {
       if error.kind != .invalidStore { throw error }
       throw ChainLink.broken("\(increment.path) and \(path) have different tables: \(error.message)")
@@ -60,6 +66,7 @@ struct ChainStep: ~Copyable {
     let since = try ChainLink(before, format, path).requireFit(increment, reader)
     let backend = try engine.beginWrite(label: "restore", timeout: .zero)
     sink = IncrementSink(backend, opened, run)
+    hasBranches = all.contains(.branches)
     self.since = since
     horizon = SnapshotHorizon(since, old.orderedLists)
     oldSchema = old
@@ -169,7 +176,8 @@ struct ChainStep: ~Copyable {
     try sink.deleteAll(.changes, from: unsafePointers(least.span.bytes)) {
       KeyBound.compare($0, unsafePointers(first.bytes)) < 0
     }
-    for table in Self.wholeTables {
+    if hasBranches { try dropBranches() }
+    for table in Self.wholeTables + (hasBranches ? [.branches] : []) {
       try sink.deleteAll(table, from: unsafePointers(least.span.bytes)) { _ in true }
     }
     // There are no preimages of a dropped index.
@@ -177,6 +185,41 @@ struct ChainStep: ~Copyable {
       let prefix = IndexKey.prefix(indexID: id)
       try sink.deleteAll(.indexes, from: unsafePointers(prefix.span.bytes)) { SnapshotHorizon.indexID($0) == id }
     }
+  }
+
+  /// Deletes the entries of branches that have been deleted or changed since the snapshot: the incremental backup
+  /// contains all of those that are left.
+  private func dropBranches() throws(StoreError) {
+    let tables = BranchTables(of: newSchema.tables) { StorageTable(code: $0, handle: 0) }
+    let coming = try BranchRecords.all(reader, tables).map(\.value)
+    var kept: Set<UInt32> = []
+    for branch in coming where !branch.hasChanged(since: since) { kept.formUnion(branch.numbers) }
+    let overlays = try sink.table(.overlays)
+    let bound = ReusedBytes()
+    var next: UInt32 = 1
+    // From one number to the next.
+    while let found = try seekOverlay(overlays, number: next, bound) {
+      if !kept.contains(found) {
+        try sink.deleteAll(.overlays, from: bound.bytes) { $0.count >= 4 && Self.number(of: $0) == found }
+      }
+      guard found < .max else { return }
+      next = found + 1
+    }
+  }
+
+  /// Sets `bound` to the beginning of the first entries at or after a number, and returns theirs.
+  private func seekOverlay(_ table: StorageTable, number: UInt32, _ bound: ReusedBytes) throws(StoreError) -> UInt32? {
+    bound.removeAll()
+    bound.appendBigEndian(number)
+    guard let entry = try sink.backend.seek(table, bound.bytes, .atOrAfter), entry.key.count >= 4 else { return nil }
+    let found = Self.number(of: entry.key)
+    bound.removeAll()
+    bound.appendBigEndian(found)
+    return found
+  }
+
+  private static func number(of key: UnsafeRawBufferPointer) -> UInt32 {
+    UInt32(bigEndian: key.loadUnaligned(as: UInt32.self))
   }
 
   /// Deletes the objects of removed root entities that no snapshot of the incremental backup needs: they were deleted
@@ -313,8 +356,8 @@ struct ChainStep: ~Copyable {
         continue
       }
       try sink.delete(.blobInfo, pointers)
-      let states = PreimageReader(sink.backend, try sink.table(.preimages), epoch: 0)
-      if try states.hasValue(of: .blobInfo, pointers) { continue }
+      let storage = StorageTransaction(lookingInto: sink.backend)
+      if try BlobDescriptions.exist(of: serial, newSchema.tables, in: storage) { continue }
       try sink.deleteChunks(of: serial)
     }
   }

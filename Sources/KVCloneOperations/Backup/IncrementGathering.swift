@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneBranches
 import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
@@ -22,10 +23,13 @@ struct IncrementGathering: ~Copyable {
   private let format: FormatRecord
   /// The table `redirects`, which nothing else opens.
   private let redirects: StorageTable
+  /// Nil if the store never had a branch.
+  private let branches: BranchTables?
 
   /// - Parameter session: a session for the whole operation.
   init(
-    _ session: consuming Session, since name: String, redirects: StorageTable, path: String, _ sink: IncrementSink
+    _ session: consuming Session, since name: String, redirects: StorageTable, _ branches: BranchTables?, path: String,
+    _ sink: IncrementSink
   ) throws(StoreError) {
     guard let format = try Metadata.format(session.storage, session.schema.tables.metadata) else {
       throw Metadata.corrupted(MetadataKey.format, .badKey)
@@ -41,6 +45,7 @@ struct IncrementGathering: ~Copyable {
     self.name = name
     self.format = format
     self.redirects = redirects
+    self.branches = branches
     self.sink = sink
     self.session = session
   }
@@ -58,6 +63,7 @@ struct IncrementGathering: ~Copyable {
     try gatherSaved()
     try gatherBorn()
     try gatherUploads()
+    try gatherBranches()
     let value = try header(created)
     let key = MetadataKey.bytes(MetadataKey.increment)
     try sink.put(.metadata, key, value.encoded(seed: ValueEnvelope.seed(tableCode: .metadata, key: key)))
@@ -151,6 +157,43 @@ struct IncrementGathering: ~Copyable {
     }
   }
 
+  // MARK: Branches
+
+  /// Adds the descriptions of all branches, and all entries of those that have changed.
+  private borrowing func gatherBranches() throws(StoreError) {
+    guard let branches else { return }
+    let least: [UInt8] = [0]
+    try sink.copy(branches.branches, from: least.span.bytes, of: session)
+    for (_, branch) in try BranchRecords.all(session.storage, branches) {
+      // A branch of an earlier snapshot may be new without any change: this is its only entry then.
+      let start = OverlayKey.encode(
+        layer: branch.number, table: .metadata, key: MetadataKey.historyKey.bytes)
+      try sink.copy(branches.overlays, from: start.span.bytes, within: start.span.bytes, of: session)
+      guard branch.hasChanged(since: since) else { continue }
+      for number in branch.numbers {
+        let prefix = OverlayKey.prefix(number)
+        try sink.copy(branches.overlays, from: prefix.span.bytes, within: prefix.span.bytes, of: session)
+        try gatherBlobs(of: number, branches.overlays)
+      }
+    }
+  }
+
+  /// Adds the chunks of blobs of a branch with serials that are older than the snapshot: they may have been uploads
+  /// then. Newer chunks are added with those of the store.
+  private borrowing func gatherBlobs(of number: UInt32, _ overlays: StorageTable) throws(StoreError) {
+    let prefix = OverlayKey.prefix(number)
+    var serials: Set<UInt64> = []
+    var windows = ReadWindows(session.storage)
+    try session.storage.scan(overlays, from: prefix.span.bytes, within: prefix.span.bytes) {
+      (key, _) throws(StoreError) in
+      windows.next()
+      guard unsafePointers(copy key).starts(with: prefix) else { return false }
+      if let blob = OverlayKey.blob(describedBy: copy key) { serials.insert(blob) }
+      return true
+    }
+    for serial in serials.sorted() { try gatherChunks(ShortKey.blobInfo(serial).array) }
+  }
+
   // MARK: The rest
 
   private borrowing func header(_ created: Date) throws(StoreError) -> IncrementValue {
@@ -162,7 +205,7 @@ struct IncrementGathering: ~Copyable {
     if let entry = try session.storage.seek(tables.changes, least.bytes, .atOrAfter) {
       (value.firstChangeCommit, value.firstChangePart) = try HistoryWriter.changeKey(entry.key)
     }
-    for table in ([redirects] + tables.all).sorted(by: { $0.code.rawValue < $1.code.rawValue }) {
+    for table in ([redirects] + tables.all + (branches?.all ?? [])).sorted(by: { $0.code.rawValue < $1.code.rawValue }) {
       value.counts.append(.init(table: table.code, entries: try session.storage.entryCount(table)))
     }
     return value

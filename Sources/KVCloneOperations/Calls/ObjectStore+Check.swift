@@ -5,6 +5,8 @@ extension ObjectStore {
   /// Checks the integrity of the open store: all pages, records, links, lists, counts, index entries, counters, the
   /// history and the model.
   ///
+  /// Each branch is checked like a store, which takes the time of another check of all objects.
+  ///
   /// The check reads one snapshot. Readers and writers of this and other processes continue. The duration is linear in
   /// the size of the store. Memory use is 8 MiB of pages, 2 bits per page of the file, 12 bytes per blob (24 if
   /// snapshots need it too), and the issues. The file is read without mapping it, so corruption cannot crash the
@@ -40,8 +42,8 @@ extension ObjectStore {
   /// Rebuilds corrupted derived data: index entries, back references, reference counts of blobs and derived attributes.
   ///
   /// Objects are read and stay unchanged. The repair first checks the store with all bytes of blobs. If it finds any
-  /// other issue, nothing is changed; see ``IntegrityIssue/isDerived``. The repair is one write transaction, followed
-  /// by another check.
+  /// other issue, nothing is changed; see ``IntegrityIssue/isDerived``. The repair is one write transaction for the
+  /// store, and one for each branch with issues of its own, followed by another check.
   ///
   /// - Parameter isDryRun: whether to report only if the repair would succeed, without changes.
   /// - Returns: the issues before and after the repair.
@@ -58,9 +60,10 @@ extension ObjectStore {
   /// with its id, values and links.
   ///
   /// The corrupted store is only read, without mapping it, and its bytes are untrusted. Unreachable data is searched
-  /// for on all pages of the file. Indexes, derived attributes and counts are rebuilt. Snapshots and the change history
-  /// are not salvaged. The new store is the same store with the same UUID, so existing ids and URIs stay valid. It
-  /// appears at `path` only when it is complete and has passed ``check(_:)``.
+  /// for on all pages of the file. Indexes, derived attributes and counts are rebuilt. Snapshots, branches and the
+  /// change history are not salvaged; the report has the branches with their changes. The new store is the same store
+  /// with the same UUID, so existing ids and URIs stay valid. It appears at `path` only when it is complete and has
+  /// passed ``check(_:)``.
   ///
   /// Memory use: a few bits per page and per object, 12 bytes per blob, and the losses.
   ///

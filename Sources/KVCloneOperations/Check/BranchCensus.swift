@@ -25,7 +25,7 @@ struct BranchCensus {
   private(set) var tallies: [UInt32: Tally] = [:]
 
   mutating func add(_ name: String, _ value: BranchValue) {
-    for number in [value.number] + value.layers.map(\.code) { owners[number] = branches.count }
+    for number in value.numbers { owners[number] = branches.count }
     branches.append((name, value))
   }
 

@@ -35,7 +35,7 @@ extension StoreChecker {
         stored: copy value, seed: ValueEnvelope.seed(tableCode: .branches, key: copy key))
       run.branches.add(name, branch)
       let last = try? session.counter(MetadataKey.layer)
-      let numbers = [branch.number] + branch.layers.map(\.code)
+      let numbers = branch.numbers
       if let last, let greatest = numbers.max(), greatest > last {
         run.report(.counter, branch: name, "the branch \(name) has number \(greatest), but the last number is \(last)")
       }
@@ -129,9 +129,9 @@ extension StoreChecker {
 
   /// Compares a branch with the numbers in its description.
   private borrowing func checkTally(_ name: String, _ branch: BranchValue, _ table: StorageTable, _ run: CheckRun) {
-    let numbers = [branch.number] + branch.layers.map(\.code)
+    let numbers = branch.numbers
     let isLost = numbers.contains { number in
-      run.lost.intersects(table, prefix: withUnsafeBytes(of: number.bigEndian) { Array($0) })
+      run.lost.intersects(table, prefix: OverlayKey.prefix(number))
     }
     if isLost {
       run.branches.noteBroken(name)

@@ -136,8 +136,19 @@ struct SalvageCopy {
   }
 
   private func countSnapshots() throws(StoreError) {
-    try source.scan(.snapshots) { (_, _) throws(StoreError) in
-      run.report.snapshotCount += 1
+    try source.scan(.snapshots) { (key, value) throws(StoreError) in
+      let seed = ValueEnvelope.seed(tableCode: .snapshots, key: copy key)
+      // One of a branch counts with the branch.
+      if (try? SnapshotValue(stored: copy value, seed: seed))?.isHidden != true { run.report.snapshotCount += 1 }
+      return true
+    }
+    try source.scan(.branches) { (key, value) throws(StoreError) in
+      let seed = ValueEnvelope.seed(tableCode: .branches, key: copy key)
+      if let name = String(validating: key.withUnsafeBytes { Array($0) }, as: UTF8.self),
+        let branch = try? BranchValue(stored: copy value, seed: seed)
+      {
+        run.report.branches.append(OmittedBranch(name, branch))
+      }
       return true
     }
   }

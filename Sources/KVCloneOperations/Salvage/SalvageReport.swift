@@ -1,4 +1,5 @@
 public import KVCloneModel
+import KVCloneRecords
 
 /// Options of a salvage.
 public struct SalvageOptions: Sendable, Hashable {
@@ -33,6 +34,8 @@ public struct SalvageReport: Sendable, Hashable {
   /// The number of snapshots of the corrupted store, including automatic ones, as far as they can be counted. They are
   /// not salvaged.
   public internal(set) var snapshotCount = 0
+  /// The readable branches of the corrupted store. They are not salvaged.
+  public internal(set) var branches: [OmittedBranch] = []
   /// Whether the corrupted store kept a change history. It is not salvaged.
   public internal(set) var hadHistory = false
   /// The number of corrupted pages that belong to a B+tree or lead to one.
@@ -50,6 +53,22 @@ public struct SalvageReport: Sendable, Hashable {
   public var isComplete: Bool { lossCounts.isEmpty }
   /// Whether the report describes only some of the losses.
   public var isTruncated: Bool { losses.count < lossCount }
+}
+
+/// A branch that a salvage or a backup has left out.
+public struct OmittedBranch: Sendable, Hashable {
+  /// The name of the branch.
+  public let name: String
+  /// The number of objects that the branch inserted, changed or deleted.
+  public let changedObjectCount: Int
+  /// The size of what the branch wrote, in bytes, without blobs.
+  public let byteCount: UInt64
+
+  init(_ name: String, _ value: BranchValue) {
+    self.name = name
+    changedObjectCount = Int(clamping: value.changedObjectCount)
+    byteCount = value.byteCount
+  }
 }
 
 /// Data that a salvage could not recover unchanged.

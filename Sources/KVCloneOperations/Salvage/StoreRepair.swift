@@ -9,11 +9,11 @@ public struct RepairReport: Sendable, Hashable {
   public let after: CheckReport
   /// The number of index entries that were removed or created.
   public let indexEntryCount: Int
-  /// The number of the commit that repaired the store; nil if nothing was changed.
+  /// The number of the last commit that repaired the store or a branch; nil if nothing was changed.
   public let commit: UInt64?
 }
 
-/// Rebuilds derived data of a store.
+/// Rebuilds derived data of a store, and of its branches.
 struct StoreRepair {
   private let store: ObjectStore
 
@@ -30,12 +30,25 @@ struct StoreRepair {
       return RepairReport(before: before, after: before, indexEntryCount: 0, commit: nil)
     }
     try Self.requireRepairable(before, store.path)
-    let parts = RepairParts(before)
-    try parts.requirePossible(try store.readSession(), store.path)
+    // The store comes first: branches show its data, too.
+    var works: [(repair: StoreRepair, parts: RepairParts)] = []
+    for name in [nil] + Set(before.issues.compactMap(\.branch)).sorted() {
+      let issues = before.issues.filter { $0.branch == name }
+      if issues.isEmpty { continue }
+      let repair = StoreRepair(try name.map { (name) throws(StoreError) in try store.branches.open(name) } ?? store)
+      let parts = RepairParts(issues)
+      try parts.requirePossible(try repair.store.readSession(), name.map { "the branch \($0)" } ?? store.path)
+      works.append((repair, parts))
+    }
     if isDryRun { return RepairReport(before: before, after: before, indexEntryCount: 0, commit: nil) }
-    let done = try retryIfMapFull { () throws(StoreError) in try repair(parts) }
+    var (entryCount, commit): (Int, UInt64?) = (0, nil)
+    for work in works {
+      let done = try retryIfMapFull { () throws(StoreError) in try work.repair.repair(work.parts) }
+      entryCount += done.entries
+      commit = done.commit
+    }
     let after = try StoreCheck(store).check(CheckOptions(readData: true))
-    return RepairReport(before: before, after: after, indexEntryCount: done.entries, commit: done.commit)
+    return RepairReport(before: before, after: after, indexEntryCount: entryCount, commit: commit)
   }
 
   /// Rejects a store with corruption in other data than derived data.
@@ -108,12 +121,12 @@ private struct RepairParts {
     guard referrers || orphanBlobs, try session.storage.entryCount(session.schema.tables.snapshots) > 0 else { return }
     throw StoreError(
       .corrupted,
-      "back references or unreferenced blobs of \(path) cannot be repaired while snapshots exist, because the "
-        + "snapshots show their previous content; delete the snapshots first, or salvage the store")
+      "back references or unreferenced blobs of \(path) cannot be repaired while snapshots or branches exist, because "
+        + "these show their previous content; delete them first, or salvage the store")
   }
 
-  init(_ report: CheckReport) {
-    for damage in report.issues where damage.isDerived {
+  init(_ issues: [IntegrityIssue]) {
+    for damage in issues where damage.isDerived {
       switch damage.kind {
       case .missingIndexEntry, .indexEntry, .staleIndexEntry, .malformedKey: indexes = true
       case .derivedMismatch: derived = true

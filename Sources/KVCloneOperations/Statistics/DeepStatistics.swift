@@ -18,6 +18,8 @@ public struct DeepStatistics: Sendable {
   public let indexes: [IndexStatistics]
   /// The preimages for snapshots, by the kind of data.
   public let preimages: [SpaceUsage]
+  /// The entries and the blobs of branches, by branch.
+  public let branches: [SpaceUsage]
   /// The page utilization of each table.
   public let pageUtilization: [PageUtilization]
   /// The space usage by purpose. Every byte of every page counts once, and the sum is the number of pages times their
@@ -161,8 +163,8 @@ public struct SpaceUsage: Sendable, Hashable {
 
     /// All kinds of this version.
     package static let allCases: [Kind] = [
-      .objects, .lists, .blobs, .indexes, .history, .preimages, .snapshots, .provenance, .metadata, .overhead, .unused,
-      .free, .unknown,
+      .objects, .lists, .blobs, .indexes, .history, .preimages, .snapshots, .branches, .provenance, .metadata, .overhead,
+      .unused, .free, .unknown,
     ]
 
     /// Records of objects, by entity.
@@ -179,6 +181,8 @@ public struct SpaceUsage: Sendable, Hashable {
     public static let preimages = Kind(rawValue: "previousStates")
     /// Descriptions of snapshots.
     public static let snapshots = Kind(rawValue: "snapshots")
+    /// Entries of branches, blobs that were made on a branch, and descriptions of branches.
+    public static let branches = Kind(rawValue: "branches")
     /// Provenance of clones, idempotency keys, and ids that a migration moved.
     public static let provenance = Kind(rawValue: "provenance")
     /// The model, counters and staged uploads.

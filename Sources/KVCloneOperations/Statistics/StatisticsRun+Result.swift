@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneBranches
 import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
@@ -6,8 +7,8 @@ import KVCloneRecords
 /// Converts the counts to the result.
 extension StatisticsRun {
   func result(
-    _ census: PageCensus, _ map: PageMap, _ facts: StorageFacts, commit: UInt64, state: UInt64, store: ObjectStore,
-    readers: [ActiveReader]
+    _ census: PageCensus, _ map: PageMap, _ facts: StorageFacts, branches: [(name: String, value: BranchValue)],
+    snapshotCount: Int, commit: UInt64, state: UInt64, store: ObjectStore, readers: [ActiveReader]
   ) -> DeepStatistics {
     let free = StoreStatistics.FreePages(
       census.freed.map { ($0.commit, $0.pages) }, last: state, oldestLag: readers.first?.lag)
@@ -28,17 +29,38 @@ extension StatisticsRun {
       pageSize: facts.pageSize, pageCount: map.pageCount, freePages: free, objectCount: counts.values.reduce(0, +),
       counts: counts,
       tables: schema.statistics(of: known, own: [census.tableList.sizes, census.freeList.sizes]),
-      snapshotCount: Int(clamping: named.first { $0.code == .snapshots }?.census.sizes.entries ?? 0),
+      snapshotCount: snapshotCount,
       readerCount: readers.count, oldestReader: readers.first, writer: store.engine.writer())
     let trees =
       named.map { (name: $0.name, census: $0.census) } + [
         (name: "list of tables", census: census.tableList), (name: "list of free pages", census: census.freeList),
       ]
+    let branchUses = uses(of: branches)
     return DeepStatistics(
       summary: summary, entities: entities, relationships: relationships,
       blobs: largeValues.sorted { ($0.entity, $0.attribute) < ($1.entity, $1.attribute) }, indexes: indexes,
-      preimages: savedStates, pageUtilization: fills(trees),
-      spaceUsage: areas(named, trees, free, map, summary))
+      preimages: savedStates, branches: branchUses, pageUtilization: fills(trees),
+      spaceUsage: areas(named, trees, free, map, summary, branchUses))
+  }
+
+  /// The space of each branch: its entries, and the blobs that were made on it. Entries without a branch come last.
+  private func uses(of branches: [(name: String, value: BranchValue)]) -> [SpaceUsage] {
+    var uses: [SpaceUsage] = []
+    var left = Set(branchEntries.keys)
+    func add(_ name: String, _ numbers: [UInt32]) {
+      for (name, counts) in [(name, branchEntries), ("blobs of \(name)", branchBlobUses)] {
+        var use = SpaceUsage(kind: .branches, name: name)
+        for number in numbers {
+          use.count += counts[number]?.count ?? 0
+          use.byteCount += counts[number]?.byteCount ?? 0
+        }
+        if use.count > 0 { uses.append(use) }
+      }
+      left.subtract(numbers)
+    }
+    for (name, branch) in branches { add(name, branch.numbers) }
+    add("removed branches", left.sorted())
+    return uses
   }
 
   private var savedStates: [SpaceUsage] {
@@ -56,7 +78,7 @@ extension StatisticsRun {
   /// The areas, with every byte once.
   private func areas(
     _ tables: [(code: TableCode?, name: String, census: TreeCensus)], _ trees: [(name: String, census: TreeCensus)],
-    _ free: StoreStatistics.FreePages, _ map: PageMap, _ summary: StoreStatistics
+    _ free: StoreStatistics.FreePages, _ map: PageMap, _ summary: StoreStatistics, _ branches: [SpaceUsage]
   ) -> [SpaceUsage] {
     var areas: [SpaceUsage] = []
     func add(_ kind: SpaceUsage.Kind, _ name: String, _ count: UInt64, _ byteCount: UInt64) {
@@ -69,14 +91,16 @@ extension StatisticsRun {
     for value in largeValues { add(.blobs, "\(value.entity).\(value.attribute)", value.count, value.storedBytes) }
     for index in indexes { add(.indexes, index.title, index.entryCount, index.byteCount) }
     areas += savedStates
+    areas += branches
     if uploads.count > 0 { areas.append(uploads) }
     for table in tables {
       // Counted entry by entry.
       if table.code?.rootCode != nil { continue }
       switch table.code {
-      case .links, .blobs, .blobInfo, .indexes, .preimages: continue
+      case .links, .blobs, .blobInfo, .indexes, .preimages, .overlays: continue
       case .changes: add(.history, "changes", table.census.sizes.entries, table.census.contentBytes)
       case .snapshots: add(.snapshots, table.name, table.census.sizes.entries, table.census.contentBytes)
+      case .branches: add(.branches, table.name, table.census.sizes.entries, table.census.contentBytes)
       case .metadata: add(.metadata, table.name, table.census.sizes.entries, table.census.contentBytes)
       case .provenance, .operations, .redirects:
         add(.provenance, table.name, table.census.sizes.entries, table.census.contentBytes)

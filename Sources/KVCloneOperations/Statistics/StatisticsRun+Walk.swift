@@ -17,7 +17,8 @@ extension StatisticsRun {
     let watch = PageWatch.reporting(facts, progress, cancellation)
     let file = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment, watch: watch) }
     let run = StatisticsRun(store.schema)
-    let census = PageCensus(first: { $0.hasPrefix("objects-") }, visit: { run.visit($0, $1, $2) })
+    let isFirst = { (name: String) in name.hasPrefix("objects-") || name == TableCode.overlays.name }
+    let census = PageCensus(first: isFirst, visit: { run.visit($0, $1, $2) })
     let map = try storeErrors { () throws(LMDBError) in try file.walk(census) { run.begin($0) } }
     if cancellation?.isCancelled == true { throw StoreError(.cancelled, "the statistics were cancelled") }
     if let finding = map.findings.first(where: { !$0.problem.isHarmless }) {
@@ -27,7 +28,11 @@ extension StatisticsRun {
     let metadata = StorageTable(code: .metadata, handle: 0)
     let storage = StorageTransaction(try PageFileEngine(file, map).beginReading())
     let commit = try Metadata.counter(storage, metadata, MetadataKey.commitCounter)
+    let tables = BranchTables(of: store.schema.tables) { StorageTable(code: $0, handle: 0) }
+    // Empty for a file without the table.
+    let branches = try BranchRecords.all(storage, tables)
     return run.result(
-      census, map, facts, commit: commit, state: file.meta?.commitNumber ?? 0, store: store, readers: readers)
+      census, map, facts, branches: branches, snapshotCount: try Snapshots.namedCount(storage, store.schema.tables),
+      commit: commit, state: file.meta?.commitNumber ?? 0, store: store, readers: readers)
   }
 }

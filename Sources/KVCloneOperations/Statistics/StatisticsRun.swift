@@ -17,6 +17,10 @@ final class StatisticsRun {
   private(set) var retained = SpaceUsage(kind: .preimages, name: "blobs")
   private(set) var uploads = SpaceUsage(kind: .metadata, name: "uploads")
   private var uploadSerials: Set<UInt64> = []
+  /// The entries and the blobs under the numbers of branches and layers.
+  private(set) var branchEntries: [UInt32: SpaceUsage] = [:]
+  private(set) var branchBlobUses: [UInt32: SpaceUsage] = [:]
+  private var branchBlobs: [UInt64: UInt32] = [:]
   private var owners = BlobOwners()
   private var entityPlaces: [UInt16: Int] = [:]
   private var relationshipPlaces: [UInt16: Int] = [:]
@@ -104,12 +108,23 @@ final class StatisticsRun {
     case .blobs:
       add(byteCount, toLargeValue: try NumberKey.numberAndPart(RawSpan(_unsafeBytes: entry.key)).number)
     case .indexes: try visitIndex(entry, byteCount)
+    case .overlays: try visitOverlay(entry, byteCount)
     case .preimages:
       let key = RawSpan(_unsafeBytes: entry.key)
       let table = SavedKeysKey.isOne(key) ? 0 : try PreimageKey.table(of: key).rawValue
       let name = table == 0 ? "lists of saved keys" : schema.tableName(TableCode(rawValue: table))
       previousStates[table, default: SpaceUsage(kind: .preimages, name: name)].add(byteCount)
     default: break
+    }
+  }
+
+  /// Counts an entry of a branch by its number, which the branch's description has.
+  private func visitOverlay(_ entry: CensusEntry, _ byteCount: UInt64) throws {
+    let key = RawSpan(_unsafeBytes: entry.key)
+    let number = try OverlayKey.layer(of: key)
+    branchEntries[number, default: SpaceUsage(kind: .branches, name: "")].add(byteCount)
+    if try OverlayKey.table(of: key) == .blobInfo {
+      branchBlobs[try NumberKey.blobSerial(try OverlayKey.key(of: key))] = number
     }
   }
 
@@ -180,6 +195,8 @@ final class StatisticsRun {
       largeValues[owner].storedBytes += byteCount
     } else if uploadSerials.contains(serial) {
       uploads.add(byteCount)
+    } else if let number = branchBlobs[serial] {
+      branchBlobUses[number, default: SpaceUsage(kind: .branches, name: "")].add(byteCount)
     } else {
       retained.add(byteCount)
     }

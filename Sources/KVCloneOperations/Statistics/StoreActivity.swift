@@ -38,7 +38,7 @@ package struct StoreActivity: Sendable {
       let session = try store.readSession()
       commit = try session.counter(MetadataKey.commitCounter)
       counts = try ObjectCounts.ofTables(session)
-      snapshotCount = Int(clamping: try session.storage.entryCount(store.schema.tables.snapshots))
+      snapshotCount = try Snapshots.namedCount(session.storage, store.schema.tables)
     }
     readerCount = readers.count
     oldestReader = readers.first

@@ -1,3 +1,4 @@
+import KVCloneBranches
 package import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
@@ -10,9 +11,10 @@ extension StoreStatistics {
   package init(of store: ObjectStore, headerLimit: Int = .max) throws(StoreError) {
     // Before this call's own reader is one of them.
     let readers = try ReaderListing.readers(of: store)
+    let branches = try BranchTables(store.engine, store.schema.tables)
     let session = try store.readSession()
     let schema = store.schema
-    let tables = schema.tables.withRedirects
+    let tables = schema.tables.withRedirects + (branches?.all ?? [])
     let sizes = try session.storage.sizes(tables)
     let state = session.storage.stateNumber
     let facts = try store.engine.facts()
@@ -28,7 +30,7 @@ extension StoreStatistics {
       mapBytes: facts.mapBytes, pageSize: facts.pageSize, pageCount: usedPages + free.count, freePages: free,
       objectCount: objectCount, counts: counts,
       tables: schema.statistics(of: zip(tables.map(\.code), sizes.tables).map { ($0, $1) }, own: sizes.own),
-      snapshotCount: Int(clamping: try session.storage.entryCount(schema.tables.snapshots)),
+      snapshotCount: try Snapshots.namedCount(session.storage, schema.tables),
       readerCount: readers.count, oldestReader: readers.first, writer: store.engine.writer())
   }
 }
@@ -45,7 +47,17 @@ extension StoreInfo {
       modelVersion: store.model.versionIdentifier, modelHash: store.model.modelHash.hex, objectCount: counts.total,
       counts: counts.byEntity, fileBytes: try store.engine.facts().fileBytes,
       commit: try session.counter(MetadataKey.commitCounter),
-      snapshotCount: Int(clamping: try session.storage.entryCount(store.schema.tables.snapshots)))
+      snapshotCount: try Snapshots.namedCount(session.storage, store.schema.tables))
+  }
+}
+
+extension Snapshots {
+  /// Returns the number of snapshots without those that were created for branches, which have no name of their own.
+  static func namedCount(_ storage: borrowing StorageTransaction, _ tables: SchemaTables) throws(StoreError) -> Int {
+    if try Metadata.counter(storage, tables.metadata, MetadataKey.layer) == 0 {
+      return Int(clamping: try storage.entryCount(tables.snapshots))
+    }
+    return try all(storage, tables).count { !$0.value.isHidden }
   }
 }
 

@@ -1,4 +1,5 @@
 #if Postgres
+  import KVCloneBranches
   import KVCloneCore
   import KVCloneRecords
 
@@ -27,14 +28,17 @@
 
     /// Begins a read transaction of the source.
     init(_ source: ObjectStore, _ progress: CopyProgress) throws(StoreError) {
+      try source.engine.requireStore(for: "a copy")
+      let branches = try BranchTables.all(of: source.engine, source.schema.tables)
       let storage = StorageTransaction(try source.engine.beginPinnedRead(owner: "copy"))
+      try BranchTables.require(branches, in: storage, source.schema.tables)
       let tables = source.schema.tables.withRedirects
       let catalog = try StoreCatalog(storage, source.schema.tables.metadata)
       guard Set(tables.map(\.code)) == Set(catalog.tableCodes) else {
         throw StoreError(.busy, "the store \(source.path) was migrated while it was opened; try again")
       }
       self.storage = storage
-      self.tables = tables
+      self.tables = tables + branches
       self.progress = progress
     }
 

@@ -68,6 +68,19 @@ package enum OverlayKey {
     UnsafeRawBufferPointer(rebasing: bytes[prefixLength...])
   }
 
+  /// The beginning of the keys under a number.
+  package static func prefix(_ number: UInt32) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
+
+  /// The blob that an entry describes, or that the preimage in it may describe; nil for other entries.
+  package static func blob(describedBy bytes: RawSpan) -> UInt64? {
+    guard let table = try? table(of: bytes), let inner = try? key(of: bytes) else { return nil }
+    if table == .blobInfo { return try? NumberKey.blobSerial(inner) }
+    guard table == .preimages, (try? PreimageKey.table(of: inner)) == .blobInfo,
+      let saved = try? PreimageKey.key(of: inner)
+    else { return nil }
+    return try? NumberKey.blobSerial(saved)
+  }
+
   private static func check(_ bytes: RawSpan) throws(RecordError) {
     let length = bytes.byteCount - prefixLength
     guard length >= 1, length <= maximumKeyLength else { throw .badKey }

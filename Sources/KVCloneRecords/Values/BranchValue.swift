@@ -61,6 +61,14 @@ package struct BranchValue: ValueCodec, Hashable {
   /// The layer that the branch shows and writes.
   package var present: Layer { layers[layers.count - 1] }
 
+  /// The numbers under which the branch has entries.
+  package var numbers: [UInt32] { [number] + layers.map(\.code) }
+
+  /// Whether the branch may have other entries than when a snapshot was created.
+  package func hasChanged(since snapshot: SnapshotValue) -> Bool {
+    lastCommit > snapshot.commit || layers.contains { $0.baseEpoch > snapshot.epoch }
+  }
+
   package func write(to writer: inout ByteWriter) {
     writer.put32(0)
     writer.put32(number)

@@ -57,7 +57,15 @@ extension StoreLimits {
 
   /// Returns the number of pages of all B+trees, if the engine has pages.
   private static func usedPageCount(in session: borrowing Session) throws(StoreError) -> Int? {
-    guard let sizes = try session.storage.space()?.sizes(session.schema.tables.withRedirects) else { return nil }
+    guard let space = session.storage.space() else { return nil }
+    var tables = session.schema.tables.withRedirects
+    // A read transaction cannot open them, and counts fewer pages.
+    if try BlobDescriptions.hasLayers(session.schema.tables, in: session.storage),
+      let branches = try? session.storage.backend.makeTables(TableCode.ofBranches)
+    {
+      tables += branches
+    }
+    let sizes = try space.sizes(tables)
     return 2 + (sizes.tables + sizes.own).reduce(0) { $0 + $1.pages }
   }
 
