@@ -68,6 +68,18 @@ struct MigrationPlanner {
         && !(isUnforeseeable && !difference.refusals.isEmpty)
     }
 
+    /// Whether the step changes neither objects nor rules that objects must satisfy, so that it applies to branches
+    /// without reading them.
+    var keepsBranches: Bool {
+      let rules: Set = ["unique", "inverse", "destination", "delete rule", "derivation", "parent", "abstract", "ordered"]
+      return step.mapping == nil && stage?.willMigrateHandler == nil && stage?.didMigrateHandler == nil
+        && isAboutRecords && !changesDerivations && refused.isEmpty && rewritten.isEmpty && moved.isEmpty
+        && removed.isEmpty
+        && difference.changes.allSatisfy { change in
+          [.none, .metadata, .index].contains(change.work) && !rules.contains(change.aspect ?? "")
+        }
+    }
+
     /// Whether a difference affects objects of an entity of the destination.
     func concerns(_ change: ModelDifference.Change, _ entity: EntityDescription) -> Bool {
       if change.aspect == "abstract" { return entity.name == change.entity }

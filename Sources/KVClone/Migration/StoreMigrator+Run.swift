@@ -1,3 +1,4 @@
+import KVCloneBranches
 import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
@@ -60,8 +61,10 @@ extension StoreMigrator {
     guard try Metadata.counter(writing, metadata, MetadataKey.catalog) == catalog.number else { return nil }
     let commit = try Metadata.counter(writing, metadata, MetadataKey.commitCounter)
     try writing.record(schema, commit: commit + 1)
-    let session = StoreContext(uuid: format.storeUUID, engine: engine).session(writing, schema, commit: commit + 1)
     let planner = try MigrationPlanner(from: catalog, to: model, migration)
+    let branches =
+      planner.works.allSatisfy(\.keepsBranches) ? [] : try BranchRecords.names(in: &writing, tables)
+    let session = StoreContext(uuid: format.storeUUID, engine: engine).session(writing, schema, commit: commit + 1)
     run.stepCount = planner.stepCount
     let plan = try planner.plan(session)
     if let dryRun = run.dryRun {
@@ -72,6 +75,7 @@ extension StoreMigrator {
     if planner.isEmpty { return MigrationReport(at: catalog.model, after: ContinuousClock.now - start) }
     var tally = MigrationTally()
     do throws(StoreError) {
+      if !branches.isEmpty { throw .branches(branches, prevent: "this migration") }
       tally = try StoreMigrator(session).migrate(by: planner, migration, options, run)
     } catch {
       try run.refuse(error)

@@ -188,6 +188,7 @@ struct StoreMigrator: ~Copyable {
     let dropped = step.old.codes.indexIDs.subtracting(step.new.codes.indexIDs)
     session.storage.recorder?.drop(indexes: dropped)
     for id in dropped.sorted() { try IndexBuilder.drop(id, in: &session) }
+    try BranchIndexes.drop(dropped, in: &session)
     return self
   }
 

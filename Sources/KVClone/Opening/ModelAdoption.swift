@@ -3,7 +3,9 @@
 #else
   import Foundation
 #endif
+import KVCloneBranches
 import KVCloneCore
+import KVCloneModel
 import KVCloneRecords
 
 /// Updates the fetch indexes of a store to those of its model when it is opened for writing.
@@ -47,6 +49,11 @@ enum ModelAdoption {
         .limitExceeded,
         "the store has stored 65,535 model versions, the maximum; dump it, and load the dump into a new store")
     }
+    // Branches keep values of the earlier expressions.
+    if catalog.model.derivations.fingerprint != stored.model.derivations.fingerprint {
+      let branches = try BranchRecords.names(in: &storage, tables)
+      if !branches.isEmpty { throw .branches(branches, prevent: "the new expression of a derived attribute") }
+    }
     let schema = try Schema(catalog, tables: tables)
     let commit = try Metadata.counter(storage, tables.metadata, MetadataKey.commitCounter)
     let (old, new) = (stored.codes.fetchIndexIDs, catalog.codes.fetchIndexIDs)
@@ -54,6 +61,7 @@ enum ModelAdoption {
     var session = StoreContext(uuid: format.storeUUID, engine: engine).session(storage, schema, commit: commit + 1)
     try IndexBuilder.writeCatalog(catalog, code, after: stored, in: &session)
     for id in old.subtracting(new).sorted() { try IndexBuilder.drop(id, in: &session) }
+    try BranchIndexes.drop(old.subtracting(new), in: &session)
     try IndexBuilder.build(new.subtracting(old), in: &session)
     try session.writeCounters()
     try session.commitStorage()

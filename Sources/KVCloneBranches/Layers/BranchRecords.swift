@@ -64,6 +64,13 @@ package enum BranchRecords {
       .corrupted, "the base of the branch \(name) is \(problem); run `check` to see the extent, or delete the branch")
   }
 
+  /// The names of all branches, in a write transaction.
+  package static func names(in storage: inout StorageTransaction, _ tables: SchemaTables) throws(StoreError) -> [String]
+  {
+    if try Metadata.counter(storage, tables.metadata, MetadataKey.layer) == 0 { return [] }
+    return try all(storage, try BranchTables(creatingIn: &storage, tables)).map(\.name)
+  }
+
   package static func put(
     _ value: BranchValue, _ name: String, _ tables: BranchTables, in storage: inout StorageTransaction
   ) throws(StoreError) {

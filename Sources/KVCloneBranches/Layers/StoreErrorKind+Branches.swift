@@ -1,5 +1,15 @@
 public import KVCloneCore
 
+extension StoreError {
+  /// The error for a change of the model that would have to change branches, too.
+  package static func branches(_ names: [String], prevent what: String) -> StoreError {
+    StoreError(
+      .incompatibleModel,
+      "\(what) changes objects or rules that objects must satisfy, and the store has branches with objects of their own: "
+        + "\(names.joined(separator: ", ")); publish or delete them first")
+  }
+}
+
 extension StoreError.Kind {
   /// The branch does not exist, or was deleted.
   public static let branchNotFound = StoreError.Kind(rawValue: "branchNotFound")
