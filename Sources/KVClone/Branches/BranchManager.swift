@@ -4,20 +4,20 @@
   import Foundation
 #endif
 import KVCloneBranches
-import KVCloneCore
+package import KVCloneCore
 import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
 /// Creates and deletes the branches of a store in a write transaction of the store.
-struct BranchManager: ~Copyable, SessionOwner {
+package struct BranchManager: ~Copyable, SessionOwner {
   private var session: Session
 
-  init(_ session: consuming Session) {
+  package init(_ session: consuming Session) {
     self.session = session
   }
 
-  consuming func finish() -> Session { session }
+  package consuming func finish() -> Session { session }
 
   // MARK: Creating
 
@@ -93,7 +93,8 @@ struct BranchManager: ~Copyable, SessionOwner {
 
   // MARK: Deleting
 
-  mutating func delete(_ name: String) throws(StoreError) {
+  /// Deletes a branch, with its entries and what only its base retains.
+  package mutating func delete(_ name: String) throws(StoreError) {
     let tables = try BranchTables(creatingIn: &session.storage, session.schema.tables)
     let record = try BranchRecords.existing(session.storage, tables, name)
     let key = Array(name.utf8)

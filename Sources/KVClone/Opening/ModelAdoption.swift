@@ -5,7 +5,6 @@
 #endif
 import KVCloneBranches
 import KVCloneCore
-import KVCloneModel
 import KVCloneRecords
 
 /// Updates the fetch indexes of a store to those of its model when it is opened for writing.

@@ -25,12 +25,21 @@ public struct BackupOptions: Sendable, Hashable {
   /// Records that a snapshot of an earlier version shows keep their layout. The conversion works on a first copy, so it
   /// needs disk space for two copies. It is not available for incremental backups.
   public var finishesMigration: Bool
+  /// Whether the backup contains the branches of the store. The default is true.
+  ///
+  /// Without them, it also lacks what only their bases retain. It is no start for incremental backups, which contain
+  /// changes of branches only. An incremental backup always contains branches.
+  public var includesBranches: Bool
 
   /// Creates options. Each argument has its default value.
-  public init(verification: Verification = .values, since: String? = nil, finishesMigration: Bool = false) {
+  public init(
+    verification: Verification = .values, since: String? = nil, finishesMigration: Bool = false,
+    includesBranches: Bool = true
+  ) {
     self.verification = verification
     self.since = since
     self.finishesMigration = finishesMigration
+    self.includesBranches = includesBranches
   }
 }
 
@@ -54,6 +63,8 @@ public struct BackupResult: Sendable, Hashable {
   public var renewedCount: UInt64 = 0
   /// The number of records that keep an earlier layout because snapshots of earlier versions show them.
   public var keptCount: UInt64 = 0
+  /// The branches that were left out (``BackupOptions/includesBranches``).
+  public var omittedBranches: [OmittedBranch] = []
 }
 
 /// The result of ``ObjectStore/reflinkCopy(to:progress:cancellation:)-(_,_,Cancellation?)``.

@@ -14,6 +14,8 @@ struct ChainLink {
   let version: UInt32
   let commit: UInt64
   let snapshots: [(name: String, value: SnapshotValue)]
+  /// Whether branches were left out of it, which later increments build on.
+  private var lacksBranches = false
 
   /// A complete store.
   init(_ session: borrowing Session, _ format: FormatRecord, _ path: String) throws(StoreError) {
@@ -22,6 +24,10 @@ struct ChainLink {
     version = format.version
     commit = try session.counter(MetadataKey.commitCounter)
     snapshots = try Snapshots.all(session.storage, session.schema.tables)
+    let mark = try Metadata.get(
+      session.storage, session.schema.tables.metadata, MetadataKey.withoutBranches, as: CounterValue.self)
+    // A store that was restored from it and changed since is complete again.
+    lacksBranches = mark?.value == commit
   }
 
   /// The state of a store after an incremental backup.
@@ -44,6 +50,9 @@ struct ChainLink {
     if increment.format.storeUUID != uuid {
       throw Self.broken(
         "\(other) belongs to the store \(increment.format.storeUUID), \(path) to the store \(uuid)")
+    }
+    if lacksBranches {
+      throw Self.broken("\(path) was made without branches; give a full backup that contains them")
     }
     if version > FormatLimits.formatVersion {
       throw StoreError(

@@ -29,6 +29,8 @@ struct ChainStep: ~Copyable {
   /// Blobs that lost their last reference, unless they are referenced again. Grows with the number of changes, not with
   /// the store.
   private var unreferenced: Set<UInt64> = []
+  /// Blobs that entries of deleted or changed branches described.
+  private var lostByBranches: Set<UInt64> = []
 
   /// - Parameters:
   ///   - engine: the store's.
@@ -149,7 +151,7 @@ struct ChainStep: ~Copyable {
   }
 
   /// Deletes the remaining newer entries, and tables that are replaced as a whole.
-  private func dropLater() throws(StoreError) {
+  private mutating func dropLater() throws(StoreError) {
     var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
     while let start = next, let list = try PreimageKeyList(before, from: start, before: .max) {
       for (table, key) in list.keys {
@@ -189,22 +191,28 @@ struct ChainStep: ~Copyable {
 
   /// Deletes the entries of branches that have been deleted or changed since the snapshot: the incremental backup
   /// contains all of those that are left.
-  private func dropBranches() throws(StoreError) {
+  private mutating func dropBranches() throws(StoreError) {
     let tables = BranchTables(of: newSchema.tables) { StorageTable(code: $0, handle: 0) }
     let coming = try BranchRecords.all(reader, tables).map(\.value)
     var kept: Set<UInt32> = []
     for branch in coming where !branch.hasChanged(since: since) { kept.formUnion(branch.numbers) }
     let overlays = try sink.table(.overlays)
     let bound = ReusedBytes()
+    var blobs: Set<UInt64> = []
     var next: UInt32 = 1
     // From one number to the next.
     while let found = try seekOverlay(overlays, number: next, bound) {
       if !kept.contains(found) {
-        try sink.deleteAll(.overlays, from: bound.bytes) { $0.count >= 4 && Self.number(of: $0) == found }
+        try sink.deleteAll(.overlays, from: bound.bytes) { key in
+          guard key.count >= 4, Self.number(of: key) == found else { return false }
+          if let blob = OverlayKey.blob(describedBy: RawSpan(_unsafeBytes: key)) { blobs.insert(blob) }
+          return true
+        }
       }
-      guard found < .max else { return }
+      if found == .max { break }
       next = found + 1
     }
+    lostByBranches = blobs
   }
 
   /// Sets `bound` to the beginning of the first entries at or after a number, and returns theirs.
@@ -349,6 +357,7 @@ struct ChainStep: ~Copyable {
 
   /// Deletes the unreferenced blobs that are not in the incremental backup: they belong to a different past.
   private func dropUnreferenced() throws(StoreError) {
+    let storage = StorageTransaction(lookingInto: sink.backend)
     for serial in unreferenced.sorted() {
       let key = ShortKey.blobInfo(serial)
       let pointers = unsafePointers(key.bytes)
@@ -356,9 +365,11 @@ struct ChainStep: ~Copyable {
         continue
       }
       try sink.delete(.blobInfo, pointers)
-      let storage = StorageTransaction(lookingInto: sink.backend)
       if try BlobDescriptions.exist(of: serial, newSchema.tables, in: storage) { continue }
       try sink.deleteChunks(of: serial)
+    }
+    for serial in lostByBranches.sorted() {
+      if try !BlobDescriptions.exist(of: serial, newSchema.tables, in: storage) { try sink.deleteChunks(of: serial) }
     }
   }
 

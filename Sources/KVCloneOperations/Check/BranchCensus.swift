@@ -44,10 +44,13 @@ struct BranchCensus {
 
   /// Whether a range of a branch has entries of a table: those of a layer, or those of all layers.
   static func mayHave(_ table: TableCode, _ key: RawSpan, ofAllLayers: Bool) -> Bool {
-    let isName = { (name: ShortKey) in unsafePointers(key).elementsEqual(unsafePointers(name.bytes)) }
-    if ofAllLayers { return table == .changes || table == .metadata && isName(MetadataKey.historyKey) }
-    if table == .metadata { return isName(MetadataKey.youngestSnapshotKey) }
+    if ofAllLayers { return table == .changes || table == .metadata && isEqual(key, MetadataKey.historyKey) }
+    if table == .metadata { return isEqual(key, MetadataKey.youngestSnapshotKey) }
     return SnapshotHorizon.isVersioned(table) || table == .preimages || table == .snapshots
+  }
+
+  private static func isEqual(_ key: RawSpan, _ name: ShortKey) -> Bool {
+    unsafePointers(key).elementsEqual(unsafePointers(name.bytes))
   }
 
   /// The place of an issue: the same fault of the base and of a branch has the same place.

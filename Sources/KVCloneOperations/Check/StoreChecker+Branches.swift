@@ -108,6 +108,7 @@ extension StoreChecker {
       }
     } catch {
       if let owner { run.branches.noteBroken(owner.name) }
+      if let blob = OverlayKey.blob(describedBy: copy key) { run.retained.add(blob) }
       let id = Self.owner(of: code, own)
       run.report(
         error == .badKey ? .malformedKey : .branch, object: id.map(session.schema.rootName),

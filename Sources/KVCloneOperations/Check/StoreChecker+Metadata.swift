@@ -43,7 +43,7 @@ extension StoreChecker {
           run.report(.metadata, "the UUID of the store differs from its UUID at opening")
         }
       case MetadataKey.commitCounter, MetadataKey.epoch, MetadataKey.blobSerial, MetadataKey.catalog,
-        MetadataKey.history, MetadataKey.layer:
+        MetadataKey.history, MetadataKey.layer, MetadataKey.withoutBranches:
         _ = try CounterValue(stored: copy value, seed: seed)
       case _ where name.hasPrefix("serial-"):
         _ = try CounterValue(stored: copy value, seed: seed)

@@ -14,7 +14,7 @@ extension StoreStatistics {
     let branches = try BranchTables(store.engine, store.schema.tables)
     let session = try store.readSession()
     let schema = store.schema
-    let tables = schema.tables.withRedirects + (branches?.all ?? [])
+    let tables = (schema.tables.withRedirects + (branches?.all ?? [])).sorted { $0.code.rawValue < $1.code.rawValue }
     let sizes = try session.storage.sizes(tables)
     let state = session.storage.stateNumber
     let facts = try store.engine.facts()

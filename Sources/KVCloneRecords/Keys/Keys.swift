@@ -185,6 +185,8 @@ package enum MetadataKey {
   package static let catalog = "catalog"
   /// The last number that a branch or a layer of a branch has got.
   package static let layer = "layer"
+  /// The commit of a backup that left branches out.
+  package static let withoutBranches = "without-branches"
   /// The description of an incremental backup; absent in stores.
   package static let increment = "increment"
   /// The expressions that the derived attributes were computed by.

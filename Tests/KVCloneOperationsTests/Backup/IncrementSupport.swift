@@ -4,6 +4,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneBranches
 @testable import KVCloneCore
 @testable import KVCloneOperations
 
@@ -11,10 +12,12 @@ import Testing
 enum Increments {
   /// Returns all entries of all tables, as stored in the file.
   static func entries(_ store: ObjectStore) throws -> [String: [MemoryEntry]] {
-    let session = try store.readSession()
+    // Opened before the reader begins, which would not see them.
     let redirects = try #require(try store.engine.openTables([.redirects], create: false).first)
+    let branches = try BranchTables.all(of: store.engine, store.schema.tables)
+    let session = try store.readSession()
     var all: [String: [MemoryEntry]] = [:]
-    for table in [redirects] + store.schema.tables.all {
+    for table in [redirects] + store.schema.tables.all + branches {
       var entries: [MemoryEntry] = []
       try session.forEachEntry(table) { (key, value) throws(StoreError) in
         entries.append(MemoryEntry(key: key.withUnsafeBytes { Array($0) }, value: value.withUnsafeBytes { Array($0) }))
