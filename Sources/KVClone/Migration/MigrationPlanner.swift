@@ -71,7 +71,9 @@ struct MigrationPlanner {
     /// Whether the step changes neither objects nor rules that objects must satisfy, so that it applies to branches
     /// without reading them.
     var keepsBranches: Bool {
-      let rules: Set = ["unique", "inverse", "destination", "delete rule", "derivation", "parent", "abstract", "ordered"]
+      let rules: Set = [
+        "unique", "inverse", "destination", "delete rule", "derivation", "parent", "abstract", "ordered",
+      ]
       return step.mapping == nil && stage?.willMigrateHandler == nil && stage?.didMigrateHandler == nil
         && isAboutRecords && !changesDerivations && refused.isEmpty && rewritten.isEmpty && moved.isEmpty
         && removed.isEmpty

@@ -205,7 +205,8 @@ struct IncrementGathering: ~Copyable {
     if let entry = try session.storage.seek(tables.changes, least.bytes, .atOrAfter) {
       (value.firstChangeCommit, value.firstChangePart) = try HistoryWriter.changeKey(entry.key)
     }
-    for table in ([redirects] + tables.all + (branches?.all ?? [])).sorted(by: { $0.code.rawValue < $1.code.rawValue }) {
+    for table in ([redirects] + tables.all + (branches?.all ?? [])).sorted(by: { $0.code.rawValue < $1.code.rawValue })
+    {
       value.counts.append(.init(table: table.code, entries: try session.storage.entryCount(table)))
     }
     return value

@@ -163,8 +163,8 @@ public struct SpaceUsage: Sendable, Hashable {
 
     /// All kinds of this version.
     package static let allCases: [Kind] = [
-      .objects, .lists, .blobs, .indexes, .history, .preimages, .snapshots, .branches, .provenance, .metadata, .overhead,
-      .unused, .free, .unknown,
+      .objects, .lists, .blobs, .indexes, .history, .preimages, .snapshots, .branches, .provenance, .metadata,
+      .overhead, .unused, .free, .unknown,
     ]
 
     /// Records of objects, by entity.

@@ -11,10 +11,15 @@ import Testing
 struct BlobStoreTests {
   let engine = MemoryStorage()
   let tables: BlobTables
+  let all: SchemaTables
 
   init() throws {
-    let opened = try engine.openTables([.blobs, .blobInfo], create: true)
-    tables = BlobTables(blobs: opened[0], blobinfo: opened[1])
+    let opened = try engine.openTables(TableCode.fixed, create: true)
+    all = SchemaTables(
+      metadata: opened[0], links: opened[1], blobs: opened[2], blobinfo: opened[3], indexes: opened[4],
+      changes: opened[5], preimages: opened[6], snapshots: opened[7], provenance: opened[8], operations: opened[9],
+      redirects: opened[10], objects: [:])
+    tables = all.ofBlobs
   }
 
   private func write() throws -> StorageTransaction {
@@ -77,14 +82,14 @@ struct BlobStoreTests {
     }
     try storage.addReferences(tables, [(1, 2), (3, 1)])
     #expect(try storage.blobInfo(tables, 1)?.referenceCount == 3)
-    #expect(try !storage.releaseReference(tables, 1, count: 2))
-    #expect(try storage.releaseReference(tables, 1))
+    #expect(try !storage.releaseReference(all, 1, count: 2))
+    #expect(try storage.releaseReference(all, 1))
     #expect(try storage.blobInfo(tables, 1) == nil)
-    #expect(try storage.releaseReference(tables, 2))
+    #expect(try storage.releaseReference(all, 2))
     #expect(try bytes(storage, 3) == [1, 2, 3])
-    let tables = tables
-    #expect(throws: StoreError.self) { try storage.releaseReference(tables, 1) }
-    #expect(throws: StoreError.self) { try storage.releaseReference(tables, 3, count: 3) }
+    let (tables, all) = (tables, all)
+    #expect(throws: StoreError.self) { try storage.releaseReference(all, 1) }
+    #expect(throws: StoreError.self) { try storage.releaseReference(all, 3, count: 3) }
     #expect(throws: StoreError.self) { try storage.addReferences(tables, 3, count: .max) }
     #expect(throws: StoreError.self) { try storage.addReferences(tables, 1) }
     #expect(throws: StoreError.self) { try storage.readBlob(tables, 1) { _ in } }

@@ -225,7 +225,7 @@ import Testing
     let tables = BlobTables(blobs: fixture.tables.blobs, blobinfo: fixture.tables.blobinfo)
     try fixture.plant { session in try session.storage.addReferences(tables, fixture.blob.id) }
     try fixture.expect("blobCount - -")
-    try fixture.plant { session in try session.storage.releaseReference(tables, fixture.blob.id) }
+    try fixture.plant { session in try session.storage.releaseReference(fixture.tables, fixture.blob.id) }
     try fixture.expect()
     try fixture.edit(fixture.items[9]) { record, entity in
       let index = try #require(entity.attributeIndex["photo"])
