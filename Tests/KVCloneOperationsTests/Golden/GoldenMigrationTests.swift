@@ -17,7 +17,9 @@ struct GoldenMigrationTests {
     let migrated = MigratedStore(try TestStore(placedBy: { try GoldenStore.place("v\(version).store", at: $0) }))
     let golden = try GoldenStore.text("v\(version).dump.txt")
     let former = try migrated.store.snapshots().map(\.name)
-    #expect(former.count == [3: 0, 4: 0, 5: 1, 6: 2][version])
+    #expect(former.count == [3: 0, 4: 0, 5: 1, 6: 2, 7: 3][version])
+    // A migration of objects is refused before.
+    for branch in try migrated.store.branches.list() { try migrated.store.branches.delete(branch.name) }
     let second = migrated.model.next("Golden next") { draft in
       draft.rename("Note", attribute: "title", to: "heading")
       draft.rename("Folder", relationship: "notes", to: "content")
@@ -37,7 +39,7 @@ struct GoldenMigrationTests {
     for (model, what) in [(second, "once"), (third, "twice")] {
       let isDone = try migrated.migrate(to: model, "v\(version), \(what)")
       #expect(isDone)
-      #expect(try migrated.store.info().formatVersion == 6)
+      #expect(try migrated.store.info().formatVersion == max(6, version))
       for name in former {
         let shown = try GoldenStore.dump { try migrated.store.snapshot(named: name).dump(to: $0) }
         #expect(golden.contains("snapshot \(name)\n" + shown), "v\(version), \(what): \(name)")

@@ -8,7 +8,7 @@ import Testing
 
 /// The files of `GoldenStores`, stored as readable text, and the contents of stores created from them.
 enum GoldenStore {
-  static let versions = 3...6
+  static let versions = 3...7
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().appending(path: "GoldenStores")
 
@@ -38,8 +38,17 @@ enum GoldenStore {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Returns the contents of the store and of each of its snapshots.
+  /// Returns the contents of the store, and of each of its snapshots and branches.
   static func dumps(_ store: ObjectStore) throws -> String {
+    var text = try dumpsOfOne(store)
+    for name in try store.branches.list().map(\.name) {
+      text += "branch \(name)\n" + (try dumpsOfOne(try store.branches.open(name)))
+    }
+    return text
+  }
+
+  /// Returns the contents of the store or of a branch, and of each of its snapshots.
+  static func dumpsOfOne(_ store: ObjectStore) throws -> String {
     var text = try dump { try store.dump(to: $0) }
     for name in try store.snapshots().map(\.name) {
       text += "snapshot \(name)\n" + (try dump { try store.snapshot(named: name).dump(to: $0) })

@@ -10,7 +10,7 @@ import Testing
 ///
 /// `GoldenStores` contains a store and its dumps for each version, as text (``GoldenStore``). Versions 3 to 6 were all
 /// created by one build, that of version 6, which writes the lowest version that can represent a file. They have the
-/// format of the older versions, but were not written by the builds of that time. Files are never replaced: if one is
+/// format of the older versions, but were not written by the builds of that time. Version 7 has branches. Files are never replaced: if one is
 /// missing, and `KVCLONE_GOLDEN=1` is set, this suite creates it, which is meant for a new version.
 @Suite("Stores of all format versions")
 struct GoldenStoreTests {
@@ -45,11 +45,26 @@ struct GoldenStoreTests {
       let before = try GoldenStore.dump { try store.snapshot(named: name).dump(to: $0) }
       #expect(try GoldenStore.text("v\(version).dump.txt").contains(before))
     }
+    try Self.changeBranches(of: store, version)
     let after = try GoldenStore.dumps(store)
     store.close()
     store = try ObjectStore.open(at: path)
     defer { store.close() }
     #expect(try GoldenStore.dumps(store) == after)
+  }
+
+  /// Branches have the content that was recorded, whatever was changed in the store, and can be changed, too.
+  private static func changeBranches(of store: ObjectStore, _ version: Int) throws {
+    let golden = try GoldenStore.text("v\(version).dump.txt")
+    let names = try store.branches.list().map(\.name)
+    #expect(names == (version < 7 ? [] : ["draft", "old"]))
+    for name in names {
+      let branch = try store.branches.open(name)
+      #expect(golden.contains("branch \(name)\n" + (try GoldenStore.dumpsOfOne(branch))))
+      try branch.set(try branch.objects("Note")[6], "title", .string("changed on \(name)"))
+      try branch.clone([try branch.objects("Note")[8]])
+    }
+    try checked(store)
   }
 
   // MARK: Creating one
@@ -73,6 +88,7 @@ struct GoldenStoreTests {
       let note = try test.store.objects("Note")[4]
       try test.store.set(note, "stars", 5)
     }
+    if version >= 7 { try makeBranches(of: test.store) }
     // The store reports the format that it had when it was opened.
     try test.reopen()
     try checked(test.store)
@@ -80,6 +96,22 @@ struct GoldenStoreTests {
     try GoldenStore.write(GoldenStore.dumps(test.store), to: "v\(version).dump")
     try test.store.backup(to: test.root + "/backup")
     try GoldenStore.keep(test.root + "/backup/data.mdb", as: "v\(version).store")
+  }
+
+  /// Creates a branch with changes and a snapshot of its own, and one of an earlier snapshot.
+  private static func makeBranches(of store: ObjectStore) throws {
+    try store.createSnapshot(named: "later")
+    let branch = try store.branches.create("draft")
+    let notes = try branch.objects("Note")
+    try branch.set(notes[3], "title", "on a branch")
+    _ = try branch.delete([notes[10]])
+    try branch.createSnapshot(named: "of-draft")
+    try branch.insert(
+      "Note", ["title": "added on a branch", "data": .binary(Data(repeating: 5, count: 6_000))],
+      relationships: ["folder": try branch.objects("Folder")])
+    try store.set(try store.objects("Note")[3], "title", "in the store")
+    let old = try store.branches.create("old", from: try store.snapshot(named: "later"))
+    _ = try old.delete([try old.objects("Note")[0]])
   }
 
   private static func model(version: Int, indexed: Bool) -> ManagedObjectModel {
