@@ -109,8 +109,8 @@ let package = Package(
     .target(
       name: "KVClonePostgres",
       dependencies: [
-        .target(name: "CKVClonePostgres", condition: postgres), "KVClone", "KVCloneCore", "KVCloneLMDB",
-        "KVCloneRecords", "KVCloneModel", "KVCloneTracing",
+        .target(name: "CKVClonePostgres", condition: postgres), "KVClone", "KVCloneBranches", "KVCloneCore",
+        "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing",
       ],
       swiftSettings: common),
     .target(

@@ -16,12 +16,15 @@ enum SourceRules {
     "KVCloneTracing": [],
     "KVCloneCore": ["KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing"],
     "KVCloneQuery": ["KVCloneCore", "KVCloneRecords", "KVCloneModel", "KVCloneTracing"],
+    "KVCloneBranches": ["KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing"],
     "KVClone": [
-      "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
+      "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData",
+      "KVCloneModel",
       "KVCloneTracing",
     ],
     "KVCloneOperations": [
-      "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
+      "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData",
+      "KVCloneModel",
       "KVCloneTracing",
     ],
     "KVCloneExplorer": [
@@ -29,7 +32,8 @@ enum SourceRules {
     ],
     "CKVClonePostgres": [],
     "KVClonePostgres": [
-      "CKVClonePostgres", "KVClone", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing",
+      "CKVClonePostgres", "KVClone", "KVCloneBranches", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel",
+      "KVCloneTracing",
     ],
     "KVCloneConfiguration": ["KVClone", "KVClonePostgres", "KVCloneService"],
     "KVCloneService": ["KVClone", "KVCloneOperations"],

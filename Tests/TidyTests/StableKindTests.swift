@@ -18,7 +18,7 @@ struct StableKindTests {
     wrongDestination wrongType
     """,
     "IntegrityIssue.Kind": """
-    abstractEntity blob blobCount counter danglingLink derivedMismatch duplicateValues history
+    abstractEntity blob blobCount branch counter danglingLink derivedMismatch duplicateValues history
     indexEntry layout list malformedKey metadata missingBlob missingIndexEntry oneSidedLink orphanBlob
     orphanList page pageLeak record snapshot staleIndexEntry table unreadableTable value
     wrongDestination
@@ -59,18 +59,19 @@ struct StableKindTests {
     doubtfulObject link list metadata object objects order state value
     """,
     "SpaceUsage.Kind": """
-    free history indexes largeValues lists metadata objects overhead previousStates provenance snapshots
+    branches free history indexes largeValues lists metadata objects overhead previousStates provenance snapshots
     unknown unused
     """,
     "StoreError.Kind": """
-    abstractEntity alreadyOpen brokenChain busy cancelled changedSince closed commitLost commitUnknown damaged
+    abstractEntity alreadyOpen branchExists branchNotFound brokenChain busy cancelled changedSince closed commitLost commitUnknown damaged
     deleteDenied diskFull fileExists forked historyExpired historyOff hookFailed incompatibleModel
-    incrementalBackup invalidDestination invalidHistoryToken invalidIndex invalidMapping invalidModel
+    incrementalBackup invalidBranchName invalidDestination invalidHistoryToken invalidIndex invalidMapping invalidModel
     invalidObject invalidObjectName invalidPredicate invalidSnapshotName invalidStage io limitExceeded
     mapFull nestedWrite newerFormat noStore notAStore notConvertible notInferable notUnique
     objectNotFound olderFormat outOfRange readOnly readersFull snapshotExists snapshotExpired
-    snapshotHeld snapshotNotFound snapshotNotHeld stageFailed storeExists storeMoved tooManySnapshots
+    snapshotHeld snapshotInUse snapshotNotFound snapshotNotHeld stageFailed storeExists storeMoved tooManySnapshots
     transactionAborted transformFailed unknownEntity unknownProperty unknownTransformer unsupportedByEngine
+    unsupportedOnBranch
     wrongDestination
     wrongType
     """,

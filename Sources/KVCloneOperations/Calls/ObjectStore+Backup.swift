@@ -32,9 +32,7 @@ extension ObjectStore {
     try BackupRun(progress, cancellation).back(up: self, to: path, options)
   }
 
-  /// Backs up the store from asynchronous code, on a separate thread.
-  ///
-  /// Cancelling the task ends the backup with `cancelled` and removes partial output.
+  /// Backs up the store from asynchronous code, on a separate thread. Cancelling the task removes partial output.
   @discardableResult
   public func backup(
     to path: String, options: BackupOptions = BackupOptions(), progress: (@Sendable (OperationProgress) -> Void)? = nil,
@@ -70,9 +68,7 @@ extension ObjectStore {
     try BackupRun(progress, cancellation).restore([source], to: path)
   }
 
-  /// Restores a store from asynchronous code, on a separate thread.
-  ///
-  /// Cancelling the task ends the restore with `cancelled` and removes partial output.
+  /// Restores a store from asynchronous code, on a separate thread. Cancelling the task removes partial output.
   @discardableResult
   public static func restore(
     from source: String, to path: String, progress: (@Sendable (OperationProgress) -> Void)? = nil,
@@ -102,9 +98,7 @@ extension ObjectStore {
     try BackupRun(progress, cancellation).restore(sources, to: path)
   }
 
-  /// Restores a chain of backups from asynchronous code, on a separate thread.
-  ///
-  /// Cancelling the task ends the restore with `cancelled` and removes partial output.
+  /// Restores a chain from asynchronous code, on a separate thread. Cancelling the task removes partial output.
   @discardableResult
   public static func restore(
     from sources: [String], to path: String, progress: (@Sendable (OperationProgress) -> Void)? = nil,
@@ -140,9 +134,7 @@ extension ObjectStore {
     try BackupRun(progress, cancellation).reflink(self, to: path)
   }
 
-  /// Copies the whole store from asynchronous code, on a separate thread.
-  ///
-  /// Cancelling the task ends the copy with `cancelled` and removes partial output.
+  /// Copies the whole store from asynchronous code, on a separate thread. Cancelling the task removes partial output.
   @discardableResult
   public func reflinkCopy(
     to path: String, progress: (@Sendable (OperationProgress) -> Void)? = nil,

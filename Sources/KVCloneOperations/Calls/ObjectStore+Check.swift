@@ -5,8 +5,6 @@ extension ObjectStore {
   /// Checks the integrity of the open store: all pages, records, links, lists, counts, index entries, counters, the
   /// history and the model.
   ///
-  /// Each branch is checked like a store, which takes the time of another check of all objects.
-  ///
   /// The check reads one snapshot. Readers and writers of this and other processes continue. The duration is linear in
   /// the size of the store. Memory use is 8 MiB of pages, 2 bits per page of the file, 12 bytes per blob (24 if
   /// snapshots need it too), and the issues. The file is read without mapping it, so corruption cannot crash the
@@ -87,9 +85,7 @@ extension ObjectStore {
     try SalvageRun(options, BackupRun(progress, cancellation)).salvage(source, to: path)
   }
 
-  /// Salvages a corrupted store from asynchronous code, on a separate thread.
-  ///
-  /// Cancelling the task ends the salvage with `cancelled` and removes partial output.
+  /// Salvages a store from asynchronous code, on a separate thread. Cancelling the task removes partial output.
   @discardableResult
   public static func salvage(
     from source: String, to path: String, options: SalvageOptions = SalvageOptions(),

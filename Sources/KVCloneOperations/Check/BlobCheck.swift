@@ -2,17 +2,17 @@ import KVCloneCore
 import KVCloneRecords
 
 /// Checks whether the bytes of a blob are complete.
-extension StorageTransaction {
+enum BlobCheck {
   /// Returns all problems of a blob, with the chunks in which they are.
   ///
   /// - Parameter readData: Whether to read and verify the bytes too, instead of only checking which chunks exist.
   /// - Throws: Errors of the engine. Corruption is returned, not thrown.
-  borrowing func findProblems(_ tables: BlobTables, _ serial: UInt64, readData: Bool) throws(StoreError)
-    -> [BlobProblem]
-  {
+  static func problems(
+    of serial: UInt64, _ tables: BlobTables, in storage: borrowing StorageTransaction, readData: Bool
+  ) throws(StoreError) -> [BlobProblem] {
     do throws(StoreError) {
-      guard let info = try blobInfo(tables, serial) else { throw tables.corrupted(serial, "It is missing.") }
-      return try findProblems(tables, serial, info, readData: readData)
+      guard let info = try storage.blobInfo(tables, serial) else { throw tables.corrupted(serial, "It is missing.") }
+      return try problems(of: serial, info, tables, in: storage, readData: readData)
     } catch {
       guard error.kind == .corrupted else { throw error }
       return [BlobProblem(message: error.message)]
@@ -20,24 +20,24 @@ extension StorageTransaction {
   }
 
   /// Checks a blob with a description that may be stored elsewhere.
-  borrowing func findProblems(_ tables: BlobTables, _ serial: UInt64, _ info: BlobInfo, readData: Bool)
-    throws(StoreError) -> [BlobProblem]
-  {
+  static func problems(
+    of serial: UInt64, _ info: BlobInfo, _ tables: BlobTables, in storage: borrowing StorageTransaction, readData: Bool
+  ) throws(StoreError) -> [BlobProblem] {
     guard info.state == .complete else { return [] }
-    return try checkChunks(tables, serial, info, readData: readData)
+    return try checkChunks(of: serial, info, tables, in: storage, readData: readData)
   }
 
   /// Checks that exactly the required chunks exist, and, with `readData`, that their bytes are intact. One scan: an
   /// engine that reads files keeps no more than a chunk of it.
-  private borrowing func checkChunks(
-    _ tables: BlobTables, _ serial: UInt64, _ info: BlobInfo, readData: Bool
+  private static func checkChunks(
+    of serial: UInt64, _ info: BlobInfo, _ tables: BlobTables, in storage: borrowing StorageTransaction, readData: Bool
   ) throws(StoreError) -> [BlobProblem] {
     var expected: UInt32 = 0
     var problems: [BlobProblem] = []
     var digest = XXH64Stream(seed: 0)
     let start = ShortKey.blobChunk(serial, chunk: 0)
     let end = ShortKey.blobChunk(serial &+ 1, chunk: 0)
-    try scan(tables.blobs, from: start.bytes, before: end.bytes) { (key, value) throws(StoreError) in
+    try storage.scan(tables.blobs, from: start.bytes, before: end.bytes) { (key, value) throws(StoreError) in
       let found: (number: UInt64, part: UInt32)
       do throws(RecordError) {
         found = try NumberKey.numberAndPart(key)

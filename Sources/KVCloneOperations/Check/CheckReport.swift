@@ -125,7 +125,8 @@ public struct IntegrityIssue: Sendable, Hashable {
   public var isDerived: Bool = false
   /// The name of the affected branch; nil if the issue belongs to the store itself.
   ///
-  /// What a branch shows of its base is checked with the store, and not reported again.
+  /// Each branch is checked like a store, which takes the time of another check of all objects. An issue that the store
+  /// has, too, is not reported again.
   public var branch: String?
 }
 

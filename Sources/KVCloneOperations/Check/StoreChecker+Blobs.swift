@@ -105,7 +105,9 @@ extension StoreChecker {
   private borrowing func checkBytes(of serial: UInt64, _ run: CheckRun) throws(StoreError) {
     // Its chunks may be on a corrupted page, which was reported.
     if run.lost.intersects(session.blobTables.blobs, prefix: ShortKey.blobInfo(serial).array) { return }
-    for problem in try session.storage.findProblems(session.blobTables, serial, readData: run.options.readData) {
+    for problem in try BlobCheck.problems(
+      of: serial, session.blobTables, in: session.storage, readData: run.options.readData)
+    {
       let page = problem.chunk.flatMap {
         run.pages?.page(session.blobTables.blobs, ShortKey.blobChunk(serial, chunk: $0).array)
       }

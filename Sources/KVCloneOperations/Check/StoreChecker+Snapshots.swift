@@ -162,7 +162,8 @@ extension StoreChecker {
     run.retained.add(serial)
     if run.lost.intersects(session.blobTables.blobs, prefix: ShortKey.blobInfo(serial).array) { return }
     let problems =
-      (try? session.storage.findProblems(session.blobTables, serial, info, readData: run.options.readData)) ?? []
+      (try? BlobCheck.problems(
+        of: serial, info, session.blobTables, in: session.storage, readData: run.options.readData)) ?? []
     for problem in problems {
       let page = problem.chunk.flatMap {
         run.pages?.page(session.blobTables.blobs, ShortKey.blobChunk(serial, chunk: $0).array)

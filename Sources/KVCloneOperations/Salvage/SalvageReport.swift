@@ -1,5 +1,4 @@
 public import KVCloneModel
-import KVCloneRecords
 
 /// Options of a salvage.
 public struct SalvageOptions: Sendable, Hashable {
@@ -53,22 +52,6 @@ public struct SalvageReport: Sendable, Hashable {
   public var isComplete: Bool { lossCounts.isEmpty }
   /// Whether the report describes only some of the losses.
   public var isTruncated: Bool { losses.count < lossCount }
-}
-
-/// A branch that a salvage or a backup has left out.
-public struct OmittedBranch: Sendable, Hashable {
-  /// The name of the branch.
-  public let name: String
-  /// The number of objects that the branch inserted, changed or deleted.
-  public let changedObjectCount: Int
-  /// The size of what the branch wrote, in bytes, without blobs.
-  public let byteCount: UInt64
-
-  init(_ name: String, _ value: BranchValue) {
-    self.name = name
-    changedObjectCount = Int(clamping: value.changedObjectCount)
-    byteCount = value.byteCount
-  }
 }
 
 /// Data that a salvage could not recover unchanged.

@@ -4,7 +4,7 @@
 /// changed objects u64 | layers: count u32, (code u32, base epoch u64, base name: length u32, UTF-8)* | object counts:
 /// count u32, (root u16, objects u64)*.
 package struct BranchValue: ValueCodec, Hashable {
-  /// What the branch wrote over one base. All layers but the last are only shown by snapshots of the branch.
+  /// The changes of the branch over one base. All layers but the last are only shown by snapshots of the branch.
   package struct Layer: Hashable, Sendable {
     package var code: UInt32
     /// The base: a snapshot of the store.

@@ -61,16 +61,16 @@ struct BlobStoreTests {
     #expect(info.digest == content.withUnsafeBytes { XXH64.hash($0, seed: 0) })
     #expect(try storage.blobInfo(tables, 9) == info)
     #expect(try bytes(storage, 9) == content)
-    #expect(try storage.findProblems(tables, 9, readData: true).isEmpty)
+    #expect(try BlobCheck.problems(of: 9, tables, in: storage, readData: true).isEmpty)
     for range in [0..<count / 2, count / 2..<count, count / 3..<count / 3, max(0, count - 3)..<count] {
       let part = try bytes(storage, 9, UInt64(range.lowerBound)..<UInt64(range.upperBound))
       #expect(part == Array(content[range]))
     }
     let source = StorageTransaction(lookingInto: storage)
-    let copy = try storage.copyBlob(tables, to: 10, references: 1, from: 9, of: source, tables) {}
+    let copy = try BlobCopy.copy(in: &storage, tables, to: 10, references: 1, from: 9, of: source, tables) {}
     #expect(copy == info)
     #expect(try bytes(storage, 10) == content)
-    #expect(try storage.findProblems(tables, 10, readData: true).isEmpty)
+    #expect(try BlobCheck.problems(of: 10, tables, in: storage, readData: true).isEmpty)
     try storage.commit()
     #expect(engine.entries(tables.blobs).allSatisfy { $0.value.count <= Self.full + 8 })
   }

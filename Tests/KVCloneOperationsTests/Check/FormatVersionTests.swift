@@ -41,7 +41,7 @@ struct FormatVersionTests {
     readOnly.isReadOnly = true
     expectError(.newerFormat) { _ = try test.openAgain(options: readOnly) }
     let error = expectError(.newerFormat) { _ = try ObjectStore.check(at: test.path) }
-    #expect(error?.message.contains("format 7") == true)
+    #expect(error?.message.contains("format 8") == true)
     expectError(.storeExists) { _ = try ObjectStore.create(at: test.path, model: versionModel) }
     #expect(try file() == before)
   }

@@ -1,7 +1,8 @@
 import KVCloneCore
 import KVCloneRecords
 
-extension StorageTransaction {
+/// Copies blobs from one store to another.
+enum BlobCopy {
   /// Writes a copy of a blob, which may belong to another store, with one chunk in memory at a time.
   ///
   /// Every chunk is verified before it is copied, so that corruption is not hidden by a new checksum.
@@ -10,8 +11,9 @@ extension StorageTransaction {
   ///   - serial: a serial above those of all blobs of this store.
   ///   - references: the reference count of the copy.
   ///   - check: called before each chunk; it throws to cancel.
-  mutating func copyBlob(
-    _ tables: BlobTables, to serial: UInt64, references: UInt64, from other: UInt64,
+  static func copy(
+    in storage: inout StorageTransaction, _ tables: BlobTables, to serial: UInt64, references: UInt64,
+    from other: UInt64,
     of source: borrowing StorageTransaction, _ sourceTables: BlobTables, check: () throws -> Void
   ) throws -> BlobInfo {
     var info = try source.existingBlobInfo(sourceTables, other)
@@ -27,10 +29,10 @@ extension StorageTransaction {
       }
       let seed = ValueEnvelope.seed(tableCode: tables.blobs.code, key: key)
       buffer.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) }
-      try append(tables.blobs, key.bytes, buffer.span.bytes)
+      try storage.append(tables.blobs, key.bytes, buffer.span.bytes)
     }
     info.referenceCount = references
-    try store(tables, serial, info)
+    try storage.store(tables, serial, info)
     return info
   }
 }

@@ -39,8 +39,8 @@ extension CloneStream {
   func copyBlob(_ blob: UInt64, to serial: UInt64, references: UInt64) throws -> UInt64 {
     let reading = StorageTransaction(lookingInto: source.storage)
     let tables = source.blobTables
-    return try session.storage.copyBlob(
-      session.blobTables, to: serial, references: references, from: blob, of: reading, tables
+    return try BlobCopy.copy(
+      in: &session.storage, session.blobTables, to: serial, references: references, from: blob, of: reading, tables
     ) { try context.cancellation.check() }.byteCount
   }
 

@@ -10,7 +10,7 @@ package enum BlobDescriptions {
   package static func exist(
     of serial: UInt64, _ tables: SchemaTables, in storage: borrowing StorageTransaction
   ) throws(StoreError) -> Bool {
-    let engine = storage.engineBackend
+    let engine = engine(behind: storage)
     let key = ShortKey.blobInfo(serial)
     if try engine.get(tables.blobinfo, unsafePointers(key.bytes)) != nil { return true }
     let saved = PreimageReader(engine, tables.preimages, epoch: 0)
@@ -22,6 +22,13 @@ package enum BlobDescriptions {
   /// Returns whether branches may describe blobs. Stores that never had a branch look up one counter.
   static func hasLayers(_ tables: SchemaTables, in storage: borrowing StorageTransaction) throws(StoreError) -> Bool {
     try Metadata.counter(storage, tables.metadata, MetadataKey.layer) > 0
+  }
+
+  /// The engine's own transaction, behind all decorators: it shows the tables of the file unchanged.
+  private static func engine(behind storage: borrowing StorageTransaction) -> any StorageBackend {
+    var engine = storage.backend
+    while let decorator = engine.decorator { engine = decorator.inner }
+    return engine
   }
 
   private static func isInLayer(_ serial: UInt64, _ engine: any StorageBackend) throws(StoreError) -> Bool {
@@ -75,14 +82,5 @@ extension PreimageView {
     } catch {
       return true
     }
-  }
-}
-
-extension StorageTransaction {
-  /// The engine's own transaction, behind all decorators: it shows the tables of the file unchanged.
-  package var engineBackend: any StorageBackend {
-    var engine = backend
-    while let decorator = engine.decorator { engine = decorator.inner }
-    return engine
   }
 }
