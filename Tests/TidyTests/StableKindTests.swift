@@ -116,7 +116,7 @@ struct StableKindTests {
       if let match = line.prefixMatch(of: /(?:public struct|public enum|public final class|extension) (\w+)/) {
         type = String(match.1)
       }
-      if let match = line.firstMatch(of: /public static let \w+ = (Kind|Phase)\(rawValue: "(\w+)"\)/) {
+      if let match = line.firstMatch(of: /public static let \w+ = (?:\w+\.)?(Kind|Phase)\(rawValue: "(\w+)"\)/) {
         found.append(("\(type).\(match.1)", String(match.2)))
       }
     }
