@@ -150,7 +150,7 @@ struct BlobStoreTests {
           }
         }
         var damaged = try write()
-        #expect(try !damaged.findProblems(tables, 1, readData: true).isEmpty, "seed \(seed)")
+        #expect(try !BlobCheck.problems(of: 1, tables, in: damaged, readData: true).isEmpty, "seed \(seed)")
         let tables = tables
         #expect(throws: StoreError.self, "seed \(seed)") { try damaged.readBlob(tables, 1) { _ in } }
         #expect(throws: StoreError.self, "seed \(seed)") {
