@@ -155,7 +155,7 @@ struct BlobStoreTests {
         #expect(throws: StoreError.self, "seed \(seed)") { try damaged.readBlob(tables, 1) { _ in } }
         #expect(throws: StoreError.self, "seed \(seed)") {
           let source = StorageTransaction(lookingInto: damaged)
-          return try damaged.copyBlob(tables, to: 2, references: 1, from: 1, of: source, tables) {}
+          return try BlobCopy.copy(in: &damaged, tables, to: 2, references: 1, from: 1, of: source, tables) {}
         }
         engine.tamper(table) { $0 = sound }
       }
