@@ -84,11 +84,12 @@ let package = Package(
       dependencies: ["KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing"],
       swiftSettings: common),
     .target(
+      name: "KVCloneMerge", dependencies: ["KVCloneCore", "KVCloneRecords", "KVCloneModel"], swiftSettings: common),
+    .target(
       name: "KVClone",
       dependencies: [
-        "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData",
-        "KVCloneModel",
-        "KVCloneTracing", .product(name: "Logging", package: "swift-log"),
+        "KVCloneMerge", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords",
+        "KVCloneCoreData", "KVCloneModel", "KVCloneTracing", .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: common),
     .target(
@@ -197,6 +198,9 @@ let package = Package(
     .testTarget(
       name: "KVCloneCoreTests", dependencies: tested + [.product(name: "Logging", package: "swift-log")],
       swiftSettings: common),
+    .testTarget(
+      name: "KVCloneMergeTests", dependencies: ["KVCloneMerge", "KVCloneCore", "KVCloneRecords", "KVCloneModel"],
+      swiftSettings: common),
     .testTarget(name: "KVCloneQueryTests", dependencies: tested, swiftSettings: common),
     .testTarget(name: "KVCloneTests", dependencies: tested, swiftSettings: common),
     .testTarget(
@@ -234,8 +238,8 @@ let package = Package(
 // they are compiled twice, for the tests and for the tool of the build plugin.
 if Context.environment["KVCLONE_OPTIMIZED"] == "1" {
   let libraries: Set = [
-    "KVCloneLMDB", "KVCloneRecords", "KVCloneTracing", "KVCloneCore", "KVCloneBranches", "KVCloneQuery", "KVClone",
-    "KVCloneOperations", "KVClonePostgres",
+    "KVCloneLMDB", "KVCloneRecords", "KVCloneTracing", "KVCloneCore", "KVCloneBranches", "KVCloneMerge", "KVCloneQuery",
+    "KVClone", "KVCloneOperations", "KVClonePostgres",
   ]
   for target in package.targets where libraries.contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-O", "-assert-config", "Debug"])]

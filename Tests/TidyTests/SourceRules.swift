@@ -17,10 +17,10 @@ enum SourceRules {
     "KVCloneCore": ["KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing"],
     "KVCloneQuery": ["KVCloneCore", "KVCloneRecords", "KVCloneModel", "KVCloneTracing"],
     "KVCloneBranches": ["KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing"],
+    "KVCloneMerge": ["KVCloneCore", "KVCloneRecords", "KVCloneModel"],
     "KVClone": [
-      "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData",
-      "KVCloneModel",
-      "KVCloneTracing",
+      "KVCloneMerge", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords",
+      "KVCloneCoreData", "KVCloneModel", "KVCloneTracing",
     ],
     "KVCloneOperations": [
       "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData",

@@ -89,7 +89,7 @@ package enum ObjectValidation {
 }
 
 extension CompiledEntity {
-  func issue(
+  package func issue(
     _ kind: ValidationIssue.Kind, _ property: String, _ id: ObjectID, _ text: String, other: String? = nil
   ) -> ValidationIssue {
     let object = "\(name)/\(id.serial)"

@@ -1,0 +1,63 @@
+import KVCloneModel
+
+/// Finds the answers of conflicts, and keeps all conflicts of a plan with their answers.
+struct ConflictResolver {
+  private let closure: (@Sendable (ObjectConflict) throws -> ConflictAnswer?)?
+  private var waiting: [ObjectConflict.Place: AnsweredConflict]
+  private(set) var resolved: [ResolvedConflict] = []
+  private var stale: [ObjectConflict] = []
+
+  init(_ options: MergeOptions) {
+    closure = options.resolve
+    waiting = Dictionary(options.answers.map { ($0.conflict.place, $0) }, uniquingKeysWith: { $1 })
+  }
+
+  /// Notes a conflict and returns its answer; nil if the merge has to be refused.
+  ///
+  /// - Parameter rule: the strongest rule of the call and of the model.
+  /// - Throws: the error of the closure; `invalidAnswer`.
+  mutating func answer(_ conflict: ObjectConflict, rule: MergeRule?) throws -> ConflictAnswer? {
+    var answer: ConflictAnswer?
+    if let given = waiting.removeValue(forKey: conflict.place) {
+      if given.conflict.fingerprint == conflict.fingerprint { answer = given.answer } else { stale.append(given.conflict) }
+    }
+    if answer == nil, let closure { answer = try closure(conflict) }
+    if answer == nil { answer = rule?.side.map { .side($0) } }
+    if answer == .refuse { answer = nil }
+    if let answer { try check(answer, of: conflict) }
+    resolved.append(ResolvedConflict(conflict: conflict, answer: answer))
+    return answer
+  }
+
+  /// Returns the conflicts with answers that no longer fit.
+  func staleConflicts() -> [ObjectConflict] {
+    (stale + waiting.values.map(\.conflict)).sorted { $0.place < $1.place }
+  }
+
+  private func check(_ answer: ConflictAnswer, of conflict: ObjectConflict) throws(MergeError) {
+    let fits =
+      switch answer {
+      case .side, .refuse: true
+      case .attribute: if case .attribute = conflict.ours { true } else { false }
+      case .object: if case .object = conflict.ours { true } else { false }
+      case .order: conflict.kind == .order
+      }
+    if !fits { throw conflict.invalidAnswer("a conflict of the kind \(conflict.kind.rawValue) takes another answer") }
+  }
+}
+
+/// A conflict of a plan, with its answer.
+public struct ResolvedConflict: Sendable, Hashable, Codable {
+  /// The conflict.
+  public let conflict: ObjectConflict
+  /// The answer by a person, the closure or a rule; nil if there is no answer, which refuses the merge.
+  public let answer: ConflictAnswer?
+}
+
+extension ObjectConflict {
+  func invalidAnswer(_ reason: String) -> MergeError {
+    MergeError(
+      .invalidAnswer, "the answer for \(property.map { "\(object).\($0)" } ?? object) cannot be used: \(reason)",
+      entity: entity, property: property, object: object, conflicts: [self])
+  }
+}

@@ -1,0 +1,69 @@
+public import KVCloneCore
+
+/// The error of a merge that was refused. Nothing was changed.
+public struct MergeError: KVCloneError {
+  /// The kinds of merge errors.
+  ///
+  /// Later versions may add kinds. A `switch` over kinds therefore needs a `default` case.
+  public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The stable text of the kind, as in JSON.
+    public let rawValue: String
+
+    /// Creates a kind from its stable text.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The stable text of the kind.
+    public var description: String { rawValue }
+
+    /// Conflicts have no answer.
+    public static let conflicts = Kind(rawValue: "mergeConflicts")
+    /// A merge rule of the call or of the model cannot be applied.
+    public static let invalidRule = Kind(rawValue: "invalidMergeRule")
+    /// An answer does not fit the kind of its conflict, or is not a valid value.
+    public static let invalidAnswer = Kind(rawValue: "invalidAnswer")
+    /// Answers were given for other values than those of now, or their conflicts are gone.
+    public static let staleAnswers = Kind(rawValue: "staleAnswers")
+    /// The result violates rules of the model.
+    public static let brokenRules = Kind(rawValue: "brokenRules")
+  }
+
+  /// The kind of the error.
+  public let kind: Kind
+  /// The failure and the remedy.
+  public let message: String
+  /// The affected entity.
+  public let entity: String?
+  /// The affected attribute, relationship or constraint.
+  public let property: String?
+  /// The affected object, such as `Item/3`.
+  public let object: String?
+  /// The conflicts without an answer, or those with answers that no longer fit.
+  public let conflicts: [ObjectConflict]
+  /// The violated rules of the model.
+  public let issues: [PlanIssue]
+
+  /// The stable text of the kind.
+  public var kindName: String { kind.rawValue }
+
+  package init(
+    _ kind: Kind, _ message: String, entity: String? = nil, property: String? = nil, object: String? = nil,
+    conflicts: [ObjectConflict] = [], issues: [PlanIssue] = []
+  ) {
+    self.kind = kind
+    self.message = message
+    self.entity = entity
+    self.property = property
+    self.object = object
+    self.conflicts = conflicts
+    self.issues = issues
+  }
+
+  /// An error about a list of conflicts, named after the first one.
+  package init(_ kind: Kind, about conflicts: [ObjectConflict], _ remedy: String) {
+    let first = conflicts.first
+    let rest = conflicts.count > 1 ? " (and \(conflicts.count - 1) more)" : ""
+    self.init(
+      kind, "\(first?.summary ?? "an object")\(rest); \(remedy)", entity: first?.entity, property: first?.property,
+      object: first?.object, conflicts: conflicts)
+  }
+}

@@ -1,0 +1,21 @@
+/// The merge of a property that both sides changed (M7).
+public enum MergeRule: String, Sendable, Hashable, Codable, CaseIterable {
+  /// Takes the value of the side that is merged into.
+  case ours
+  /// Takes the value of the side that is merged.
+  case theirs
+  /// Adds the differences of both sides to the number of the base, also if both are equal.
+  case sum
+  /// Takes the greater number or the later date.
+  case max
+  /// Never takes a change of the side that is merged.
+  case skip
+
+  /// The side that wins every conflict; nil for rules of values.
+  public var side: MergeSide? { MergeSide(rawValue: rawValue) }
+}
+
+extension MergeRule {
+  /// Creates the rule that prefers a side.
+  public init(_ side: MergeSide) { self = side == .ours ? .ours : .theirs }
+}

@@ -1,0 +1,117 @@
+package import KVCloneCore
+import KVCloneModel
+
+/// The rules of one merge, resolved per entity and property on first use.
+struct MergeRuleBook {
+  private struct Place: Hashable {
+    let entity: UInt16
+    let property: String
+  }
+
+  private let schema: Schema
+  private let options: MergeOptions
+  private var known: [Place: MergeRule?] = [:]
+
+  /// - Throws: ``MergeError`` for a rule of the call or of the model that cannot be applied.
+  init(_ schema: Schema, _ options: MergeOptions) throws(MergeError) {
+    self.schema = schema
+    self.options = options
+    if let key = options.userInfoKeys.duplicate {
+      throw MergeError(.invalidRule, "the userInfo key \(key) has two roles; rename one of them")
+    }
+    for (name, rule) in options.rules.sorted(by: { $0.key < $1.key }) { try check(name, rule) }
+    for entity in schema.entities { try checkUserInfo(of: entity) }
+  }
+
+  /// Returns the rule of an attribute, an element of a composite attribute as `composite.element`, or a relationship.
+  mutating func rule(of property: String, _ entity: CompiledEntity) -> MergeRule? {
+    let place = Place(entity: entity.code, property: property)
+    if let rule = known[place] { return rule }
+    let rule = ruleOfCall(property, entity) ?? rule(of: entity) ?? ruleOfModel(property, entity)
+    known[place] = .some(rule)
+    return rule
+  }
+
+  /// Returns the rule of the call for conflicts of whole objects.
+  func rule(of entity: CompiledEntity) -> MergeRule? {
+    for name in lineage(of: entity) {
+      if let rule = options.rules[name] { return rule }
+    }
+    return options.policy.map { MergeRule($0) }
+  }
+
+  private func lineage(of entity: CompiledEntity) -> [String] {
+    [entity.name] + schema.model.superentities(of: entity.name)
+  }
+
+  private func ruleOfCall(_ property: String, _ entity: CompiledEntity) -> MergeRule? {
+    if options.rules.isEmpty { return nil }
+    for name in lineage(of: entity) {
+      for path in Self.paths(of: property) {
+        if let rule = options.rules[name + "." + path] { return rule }
+      }
+    }
+    return nil
+  }
+
+  private func ruleOfModel(_ property: String, _ entity: CompiledEntity) -> MergeRule? {
+    for path in Self.paths(of: property) {
+      let text = entity.userInfo(of: path)?[options.userInfoKeys.merge]
+      if let rule = text.flatMap(MergeRule.init(rawValue:)) { return rule }
+    }
+    return nil
+  }
+
+  /// The path of an element and those of the composites that contain it, longest first.
+  private static func paths(of property: String) -> [String] {
+    var paths = [property]
+    while let dot = paths[paths.count - 1].lastIndex(of: ".") { paths.append(String(paths[paths.count - 1][..<dot])) }
+    return paths
+  }
+
+  // MARK: Mistakes
+
+  private func check(_ name: String, _ rule: MergeRule) throws(MergeError) {
+    let dot = name.firstIndex(of: ".") ?? name.endIndex
+    let entityName = String(name[..<dot])
+    guard let entity = schema.entitiesByName[entityName] else {
+      throw MergeError(
+        .invalidRule, "the merge rule \(name) names the entity \(entityName), which the model does not define; "
+          + "check the spelling", entity: entityName)
+    }
+    if dot == name.endIndex {
+      if rule.side != nil { return }
+      throw MergeError(
+        .invalidRule, "the rule \(rule.rawValue) applies to properties, and \(name) is an entity; use ours or theirs, "
+          + "or name a property", entity: entityName)
+    }
+    let property = String(name[name.index(after: dot)...])
+    if entity.userInfo(of: property) == nil {
+      throw MergeError(
+        .invalidRule, "the merge rule \(name) names no stored property of \(entityName); check the spelling",
+        entity: entityName, property: property)
+    }
+  }
+
+  private func checkUserInfo(of entity: CompiledEntity) throws(MergeError) {
+    let paths =
+      entity.attributes.filter { $0.field != nil }.flatMap { Self.paths(of: $0.path) }
+      + entity.relationships.map(\.name)
+    for path in paths {
+      guard let text = entity.userInfo(of: path)?[options.userInfoKeys.merge], MergeRule(rawValue: text) == nil else {
+        continue
+      }
+      throw MergeError(
+        .invalidRule, "the userInfo of \(entity.name).\(path) has an unknown merge rule; use ours, theirs, sum, max or "
+          + "skip", entity: entity.name, property: path)
+    }
+  }
+}
+
+extension CompiledEntity {
+  /// The annotations of a stored attribute, a composite, an element or a relationship; nil for an unknown one.
+  fileprivate func userInfo(of path: String) -> [String: String]? {
+    storedAttribute(path)?.description.userInfo ?? composite(at: path)?.userInfo
+      ?? relationshipIndex[path].map { relationships[$0].description.userInfo }
+  }
+}

@@ -1,0 +1,103 @@
+package import KVCloneCore
+package import KVCloneModel
+package import KVCloneRecords
+
+/// A state of the objects that a merge reads: of the store, of a branch, or of clones under the ids of their sources.
+///
+/// All states of a merge have the same schema.
+package protocol MergeState {
+  /// Returns the concrete entity of an object; nil if the state has no such object.
+  func entity(of id: ObjectID) throws(StoreError) -> CompiledEntity?
+  /// Returns the stored values of an existing object, by index of `CompiledEntity.attributes`; nil for transient ones.
+  func values(of id: ObjectID, _ entity: CompiledEntity) throws(StoreError) -> [AttributeValue?]
+  /// Returns the members of a relationship of an existing object in their stored order; at most one for a to-one
+  /// relationship.
+  func members(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID]
+  /// Returns whether a relationship of an existing object has a member.
+  func hasMember(_ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Bool
+  /// Returns the objects that refer to an object through a relationship without an inverse, by its hidden code.
+  func referrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID]
+  /// Returns the objects with an index entry of these values under a constraint.
+  func holders(of constraint: CompiledConstraint, _ key: UniqueKey) throws(StoreError) -> [ObjectID]
+  /// Returns the digest of a blob that the state shows.
+  func digest(of blob: BlobReference) throws(StoreError) -> UInt64
+  /// Returns the commit that last changed or deleted an object; nil if the state does not know it (M15).
+  func lastChange(of id: ObjectID) throws(StoreError) -> ObjectChange?
+}
+
+extension MergeState {
+  package func hasMember(_ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError)
+    -> Bool
+  {
+    try members(of: id, relationship).contains(member)
+  }
+
+  package func lastChange(of id: ObjectID) throws(StoreError) -> ObjectChange? { nil }
+}
+
+/// One side of a merge: its state at the fork, its present state, and the objects that may differ between the two.
+///
+/// Both sides of a branch share the base. A draft's base is the clones as they were made, and that of its sources is
+/// the sources at that time (P2).
+package struct MergeSideStates {
+  package let base: any MergeState
+  package let now: any MergeState
+  /// Every object that was inserted, deleted or changed since the base, and possibly others. A changed link counts for
+  /// both ends.
+  package let changed: ObjectSet
+
+  package init(base: any MergeState, now: any MergeState, changed: ObjectSet) {
+    self.base = base
+    self.now = now
+    self.changed = changed
+  }
+
+  /// Returns the state that shows an object as it was at the fork: unchanged objects are read from the present state,
+  /// which costs no search for preimages.
+  func base(of id: ObjectID) -> any MergeState { changed.contains(id) ? base : now }
+
+  /// Returns the members of a relationship at the fork; empty if the object did not exist.
+  func baseMembers(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
+    try base(of: id).membersIfPresent(of: id, relationship)
+  }
+
+  /// Whether the side deleted an object of its base.
+  func hasDeleted(_ id: ObjectID) throws(StoreError) -> Bool {
+    guard changed.contains(id), try now.entity(of: id) == nil else { return false }
+    return try base.entity(of: id) != nil
+  }
+
+  /// Whether the side inserted an object.
+  func hasInserted(_ id: ObjectID) throws(StoreError) -> Bool {
+    guard changed.contains(id), try now.entity(of: id) != nil else { return false }
+    return try base.entity(of: id) == nil
+  }
+}
+
+extension MergeState {
+  /// Returns the members of a relationship; empty if the object does not exist, or its entity lacks the relationship.
+  func membersIfPresent(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
+    guard let entity = try entity(of: id), entity.relationshipIndexByCode[relationship.code] != nil else { return [] }
+    return try members(of: id, relationship)
+  }
+
+  /// Returns the target of a to-one relationship; nil also for an object that does not exist.
+  func target(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> ObjectID? {
+    try membersIfPresent(of: id, relationship).first
+  }
+}
+
+/// The values of an object under a uniqueness constraint, as its index compares them.
+package struct UniqueKey: Hashable {
+  /// The bytes of the index entry without the object's id.
+  package let bytes: [UInt8]
+  /// The values themselves; nil if the bytes contain them completely.
+  package let truncated: [AttributeValue?]?
+
+  /// - Returns: nil if a value is nil, which never conflicts (R24), or of a kind that no key can hold.
+  package init?(_ constraint: CompiledConstraint, _ values: [AttributeValue?]) {
+    guard let builder = constraint.builder(for: values) else { return nil }
+    bytes = builder.bytes
+    truncated = builder.isTruncated ? values : nil
+  }
+}

@@ -1,0 +1,92 @@
+package import KVCloneCore
+package import KVCloneModel
+package import KVCloneRecords
+
+/// A state of a merge that a session shows: the store, a branch or a snapshot.
+package final class SessionMergeState: MergeState {
+  private let session: Session
+  /// The author and time of a commit, from the history; nil for a commit that it lacks.
+  private let change: (UInt64) throws(StoreError) -> ObjectChange?
+
+  /// - Parameter change: returns the author and time of a commit.
+  package init(
+    _ session: consuming Session, change: @escaping (UInt64) throws(StoreError) -> ObjectChange? = { _ in nil }
+  ) {
+    self.session = session
+    self.change = change
+  }
+
+  package func entity(of id: ObjectID) throws(StoreError) -> CompiledEntity? {
+    guard let view = try session.record(id) else { return nil }
+    return try session.schema.entity(of: view, id: id)
+  }
+
+  package func values(of id: ObjectID, _ entity: CompiledEntity) throws(StoreError) -> [AttributeValue?] {
+    let view = try session.existingRecord(id)
+    var values: [AttributeValue?] = []
+    values.reserveCapacity(entity.attributes.count)
+    for attribute in entity.attributes {
+      values.append(try entity.value(of: attribute, in: view, id: id, schema: session.schema))
+    }
+    return values
+  }
+
+  package func members(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
+    try session.members(id, relationship)
+  }
+
+  package func hasMember(
+    _ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship
+  ) throws(StoreError) -> Bool {
+    let view = try session.existingRecord(id)
+    guard let field = view.layout.fieldIndex(ofProperty: relationship.code) else { return false }
+    guard relationship.isToMany else { return view.toOne(field) == member }
+    let head = view.head(field)
+    guard head.isChunked else { return view.inlineIDs(field).firstIndex(of: member) != nil }
+    let list = session.address(id, relationship.code)
+    return relationship.isOrdered
+      ? try session.storage.containsOrdered(list, member, head: head)
+      : try session.storage.containsUnordered(list, member)
+  }
+
+  package func referrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
+    try session.referrers(id, code)
+  }
+
+  package func holders(of constraint: CompiledConstraint, _ key: UniqueKey) throws(StoreError) -> [ObjectID] {
+    var found: [ObjectID] = []
+    let tables = session.schema.tables
+    try session.storage.scan(tables.indexes, within: key.bytes.span.bytes) { (entry, _) throws(StoreError) in
+      do throws(RecordError) {
+        guard try IndexKey.values(of: copy entry).isEqual(to: key.bytes) else { return false }
+        found.append(try IndexKey.objectID(of: copy entry))
+      } catch {
+        throw StoreError(.corrupted, "an index has a malformed key; run `check` to see the extent")
+      }
+      return true
+    }
+    guard let values = key.truncated else { return found }
+    var holders: [ObjectID] = []
+    for id in found {
+      let view = try session.existingRecord(id)
+      let entity = try session.schema.entity(of: view, id: id)
+      if try constraint.values(entity, view, id, session.schema) == values { holders.append(id) }
+    }
+    return holders
+  }
+
+  package func digest(of blob: BlobReference) throws(StoreError) -> UInt64 {
+    try session.storage.existingBlobInfo(session.blobTables, blob.id).digest
+  }
+
+  package func lastChange(of id: ObjectID) throws(StoreError) -> ObjectChange? {
+    guard let table = session.schema.objectTable(rootCode: id.rootCode) else { return nil }
+    let key = ShortKey.object(id)
+    guard let bytes = try session.storage.get(table, key.bytes) else { return nil }
+    do throws(RecordError) {
+      return try change(try RecordView.commit(of: bytes))
+    } catch {
+      throw session.schema.corrupted(id, error)
+    }
+  }
+}
