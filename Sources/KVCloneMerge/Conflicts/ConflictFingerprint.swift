@@ -3,8 +3,8 @@
 #else
   import Foundation
 #endif
-package import KVCloneCore
-package import KVCloneModel
+import KVCloneCore
+import KVCloneModel
 import KVCloneRecords
 
 /// Hashes what an answer depends on, equally in all processes.

@@ -1,6 +1,6 @@
 package import KVCloneCore
 package import KVCloneModel
-package import KVCloneRecords
+import KVCloneRecords
 
 /// A state of a merge that a session shows: the store, a branch or a snapshot.
 package final class SessionMergeState: MergeState {
@@ -83,10 +83,12 @@ package final class SessionMergeState: MergeState {
     guard let table = session.schema.objectTable(rootCode: id.rootCode) else { return nil }
     let key = ShortKey.object(id)
     guard let bytes = try session.storage.get(table, key.bytes) else { return nil }
+    let commit: UInt64
     do throws(RecordError) {
-      return try change(try RecordView.commit(of: bytes))
+      commit = try RecordView.commit(of: bytes)
     } catch {
       throw session.schema.corrupted(id, error)
     }
+    return try change(commit)
   }
 }

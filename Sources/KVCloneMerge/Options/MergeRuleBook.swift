@@ -1,4 +1,4 @@
-package import KVCloneCore
+import KVCloneCore
 import KVCloneModel
 
 /// The rules of one merge, resolved per entity and property on first use.

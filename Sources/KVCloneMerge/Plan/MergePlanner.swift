@@ -1,0 +1,26 @@
+package import KVCloneCore
+
+/// Plans a three-way merge from states alone. Nothing is written, and nothing is read of objects that theirs did not
+/// change, except for those that its changes lead to.
+package enum MergePlanner {
+  /// Returns the plan of merging theirs into ours.
+  ///
+  /// - Throws: ``MergeError`` for rules and answers that cannot be used; the error of `options.resolve`; errors of the
+  ///   states.
+  package static func plan(
+    _ schema: Schema, ours: MergeSideStates, theirs: MergeSideStates, options: MergeOptions = MergeOptions()
+  ) throws -> MergePlan {
+    let run = try MergeRun(schema, ours, theirs, options)
+    try run.classify()
+    try run.decideDeletions()
+    try run.mergeAttributes()
+    try run.mergeLinks()
+    try run.settlePartners()
+    try run.cascade()
+    try run.dropLinksOfMissingObjects()
+    try run.uniteObjects()
+    try run.mergeOrders()
+    try run.validate()
+    return try run.plan()
+  }
+}

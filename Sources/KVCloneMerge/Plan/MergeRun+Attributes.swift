@@ -1,0 +1,96 @@
+import KVCloneCore
+import KVCloneModel
+
+/// The attributes of objects that both sides have, element by element (M1, M5).
+extension MergeRun {
+  /// The values of an object in the four states.
+  private struct Values {
+    let oursBase: [AttributeValue?]
+    let ours: [AttributeValue?]
+    let theirsBase: [AttributeValue?]
+    let theirs: [AttributeValue?]
+  }
+
+  func mergeAttributes() throws {
+    for (id, entity) in shared.sorted(by: { $0.key < $1.key }) {
+      let mine = try ours.now.values(of: id, entity)
+      let values = Values(
+        oursBase: try ours.changed.contains(id) ? baseValues(of: id, entity, ours) : mine, ours: mine,
+        theirsBase: try baseValues(of: id, entity, theirs), theirs: try theirs.now.values(of: id, entity))
+      for (index, attribute) in entity.attributes.enumerated() where attribute.isMerged {
+        try merge(index, attribute, of: id, entity, values)
+      }
+    }
+  }
+
+  private func baseValues(of id: ObjectID, _ entity: CompiledEntity, _ states: MergeSideStates) throws
+    -> [AttributeValue?]
+  {
+    guard try states.base.entity(of: id) != nil else {
+      return Array(repeating: nil, count: entity.attributes.count)
+    }
+    return try states.base.values(of: id, entity)
+  }
+
+  private func merge(
+    _ index: Int, _ attribute: CompiledAttribute, of id: ObjectID, _ entity: CompiledEntity, _ values: Values
+  ) throws {
+    let (mine, others) = (values.ours[index], values.theirs[index])
+    if try areSame(values.theirsBase[index], in: theirs.base, others, in: theirs.now) { return }
+    let isChanged = try !areSame(values.oursBase[index], in: ours.base(of: id), mine, in: ours.now)
+    let areSame = try areSame(mine, in: ours.now, others, in: theirs.now)
+    let rule = book.rule(of: attribute.path, entity)
+    var merge = ValueMerge(changed: (isChanged, true), areSame: areSame, rule: rule)
+    if let rule, isChanged, rule == .sum || rule == .max && !areSame {
+      let computed = NumberMerge.merge(
+        rule, oursBase: values.oursBase[index], ours: mine, theirsBase: values.theirsBase[index], theirs: others,
+        type: attribute.description.type)
+      if let computed { return setAttribute(index, of: id, to: computed, insteadOf: mine) }
+      merge = .conflict
+    }
+    switch merge {
+    case .ours: return
+    case .theirs: setAttribute(index, of: id, to: others, insteadOf: mine)
+    case .conflict: try resolve(index, attribute, of: id, entity, values, rule)
+    }
+  }
+
+  private func resolve(
+    _ index: Int, _ attribute: CompiledAttribute, of id: ObjectID, _ entity: CompiledEntity, _ values: Values,
+    _ rule: MergeRule?
+  ) throws {
+    let (base, mine, others) = (values.oursBase[index], values.ours[index], values.theirs[index])
+    var fingerprint = ConflictFingerprint()
+    try fingerprint.add(base, in: ours.base(of: id))
+    try fingerprint.add(mine, in: ours.now)
+    try fingerprint.add(others, in: theirs.now)
+    let conflict = try conflict(
+      .bothChanged, id, entity, property: attribute.path, base: .attribute(base), ours: .attribute(mine),
+      theirs: .attribute(others), fingerprint: fingerprint)
+    switch try resolver.answer(conflict, rule: rule) {
+    case .side(.ours): return
+    case .side(.theirs): setAttribute(index, of: id, to: others, insteadOf: mine)
+    case .attribute(let value):
+      let value = try accepted(value, attribute, among: [base, mine, others], conflict)
+      setAttribute(index, of: id, to: value, insteadOf: mine)
+    default: undecidedPlaces.insert(LinkPlace(owner: id, code: attribute.code))
+    }
+  }
+
+  /// Returns the value of an answer, converted to the attribute's type. A blob has to be one of the conflict.
+  private func accepted(
+    _ value: AttributeValue?, _ attribute: CompiledAttribute, among known: [AttributeValue?], _ conflict: ObjectConflict
+  ) throws -> AttributeValue? {
+    guard let value else { return nil }
+    if known.contains(value) { return value }
+    if case .blob = value { throw conflict.invalidAnswer("only a blob of the conflict can be chosen") }
+    guard let accepted = attribute.description.type.coerce(value) else {
+      throw conflict.invalidAnswer("it is no value of the type \(attribute.description.type.rawValue)")
+    }
+    return accepted
+  }
+
+  func setAttribute(_ index: Int, of id: ObjectID, to value: AttributeValue?, insteadOf present: AttributeValue?) {
+    if value != present { attributes[id, default: [:]][index] = .some(value) }
+  }
+}

@@ -1,0 +1,104 @@
+import KVCloneCore
+import KVCloneModel
+
+/// The delete rules of deleted objects in the result (M4).
+extension MergeRun {
+  /// Finds the objects that delete rules take along, and asks about those that the side with the deletion had not
+  /// deleted itself. The links of objects that stay are removed, so that the delete call reaches nothing else.
+  func cascade() throws {
+    var waiting = deleted.keys.sorted()
+    var position = 0
+    while position < waiting.count {
+      let id = waiting[position]
+      position += 1
+      guard let side = deleted[id], let entity = try anyEntity(id) else { continue }
+      for relationship in entity.relationships {
+        switch relationship.description.deleteRule {
+        case .cascade: waiting += try takeAlong(id, relationship, side)
+        case .deny, .nullify, .noAction: continue
+        }
+      }
+    }
+    try refuseDenied()
+  }
+
+  /// Returns the further objects that are deleted with the members of a relationship.
+  private func takeAlong(_ id: ObjectID, _ relationship: CompiledRelationship, _ side: MergeSide) throws -> [ObjectID] {
+    var taken: [ObjectID] = []
+    for member in try members(id, relationship) {
+      guard let entity = try entity(member) else { continue }
+      if try !isTaken(member, id, relationship, side) {
+        links.remove(id, relationship, member)
+        continue
+      }
+      var fingerprint = ConflictFingerprint()
+      fingerprint.add(member)
+      fingerprint.add(side.rawValue)
+      let conflict = try conflict(.takenAlong, member, entity, other: id, side: side, fingerprint: fingerprint)
+      let answer = try resolver.answer(conflict, rule: book.rule(of: entity))
+      if answer == .side(side) {
+        inserted[member] = nil
+        deleted[member] = side
+        taken.append(member)
+      } else {
+        links.remove(id, relationship, member)
+        if answer == nil { undecided.insert(member) }
+      }
+    }
+    return taken
+  }
+
+  /// Whether a deletion by `side` takes a member along that this side had not deleted: not one that it deleted and the
+  /// result keeps, nor one that it had detached before.
+  private func isTaken(
+    _ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship, _ side: MergeSide
+  ) throws -> Bool {
+    let states = states(side)
+    if try states.hasDeleted(member) || undecided.contains(member) { return false }
+    guard try states.now.entity(of: member) != nil, try states.baseMembers(of: id, relationship).contains(member) else {
+      return true
+    }
+    // Theirs had detached it, and a rule may ignore that.
+    guard side == .theirs, let entity = try anyEntity(id) else { return false }
+    return try isSkipped(id, entity, relationship, member)
+  }
+
+  /// Notes deletions that the rule deny still forbids.
+  private func refuseDenied() throws {
+    for (id, side) in deleted.sorted(by: { $0.key < $1.key }) {
+      guard let entity = try anyEntity(id) else { continue }
+      for relationship in entity.relationships where relationship.description.deleteRule == .deny {
+        var isDenied = false
+        for member in try members(id, relationship) where try self.entity(member) != nil {
+          let isDetached =
+            try states(side).now.entity(of: member) != nil
+            && states(side).baseMembers(of: id, relationship).contains(member)
+          if isDetached { links.remove(id, relationship, member) } else { isDenied = true }
+        }
+        if !isDenied { continue }
+        issues.note(
+          PlanIssue(
+            StoreError(
+              .deleteDenied,
+              "\(entity.name)/\(id.serial) cannot be deleted: the result has members of \(relationship.name), and its "
+                + "delete rule is deny; keep it, or unlink them first", entity: entity.name,
+              property: relationship.name, object: "\(entity.name)/\(id.serial)")))
+      }
+    }
+  }
+
+  /// Removes new links from and to objects that the result does not have.
+  func dropLinksOfMissingObjects() throws {
+    for (place, difference) in links.differences.sorted(by: { $0.key < $1.key }) where !difference.added.isEmpty {
+      guard let entity = try anyEntity(place.owner), let index = entity.relationshipIndexByCode[place.code] else {
+        continue
+      }
+      let relationship = entity.relationships[index]
+      let isMissing = try self.entity(place.owner) == nil
+      for member in difference.added.sorted() where try isMissing || self.entity(member) == nil {
+        // The other end of a link may have removed it already.
+        try removeLink(place.owner, relationship, member)
+      }
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import KVCloneCore
+import KVCloneModel
+
+/// The links of the result, merged at one end of each relationship (M2, M3).
+extension MergeRun {
+  func mergeLinks() throws {
+    for (id, entity) in shared.sorted(by: { $0.key < $1.key }) {
+      for relationship in entity.relationships where ends.isCompared(relationship) {
+        if relationship.isToMany {
+          try mergeMembers(id, entity, relationship)
+        } else {
+          try mergeTarget(id, entity, relationship)
+        }
+      }
+    }
+    for (id, entity) in inserted.sorted(by: { $0.key < $1.key }) {
+      for relationship in entity.relationships where ends.isCompared(relationship) {
+        for member in try theirs.now.members(of: id, relationship) { try link(id, relationship, to: member) }
+      }
+      if restored.contains(id) { try restoreLinks(to: id, entity) }
+    }
+  }
+
+  private func mergeTarget(_ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship) throws {
+    let theirsBase = try theirs.baseMembers(of: id, relationship).first
+    let others = try theirs.now.target(of: id, relationship)
+    if others == theirsBase { return }
+    let mine = try ours.now.target(of: id, relationship)
+    let base = try ours.baseMembers(of: id, relationship).first
+    // The link went with its target, which the result keeps.
+    if others == nil, mine == base, let theirsBase, try isKept(theirsBase, deletedBy: .theirs) { return }
+    let rule = book.rule(of: relationship.name, entity)
+    switch ValueMerge(changed: (mine != base, true), areSame: mine == others, rule: rule) {
+    case .ours: return
+    case .theirs: try wish(id, relationship, others)
+    case .conflict: try resolve(id, entity, relationship, base: base, mine, others, rule)
+    }
+  }
+
+  private func resolve(
+    _ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship, base: ObjectID?, _ mine: ObjectID?,
+    _ others: ObjectID?, _ rule: MergeRule?
+  ) throws {
+    var fingerprint = ConflictFingerprint()
+    for id in [base, mine, others] { fingerprint.add(id) }
+    let conflict = try conflict(
+      .bothChanged, id, entity, property: relationship.name, base: .object(base), ours: .object(mine),
+      theirs: .object(others), fingerprint: fingerprint)
+    switch try resolver.answer(conflict, rule: rule) {
+    case .side(.ours): try wish(id, relationship, mine)
+    case .side(.theirs): try wish(id, relationship, others)
+    case .object(let target):
+      if let target {
+        guard let other = try self.entity(target), other.isKind(of: relationship.destinationCode) else {
+          throw conflict.invalidAnswer("the target does not exist, or is of another entity")
+        }
+      }
+      try wish(id, relationship, target)
+    default: undecidedPlaces.insert(LinkPlace(owner: id, code: relationship.code))
+    }
+  }
+
+  private func mergeMembers(_ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship) throws {
+    let old = try theirs.baseMembers(of: id, relationship)
+    let new = try theirs.now.members(of: id, relationship)
+    if old == new || book.rule(of: relationship.name, entity) == .skip { return }
+    let (known, present) = (Set(old), Set(new))
+    for member in new where !known.contains(member) { try addLink(id, relationship, member) }
+    for member in old where !present.contains(member) {
+      if try !isKept(member, deletedBy: .theirs) { try removeLink(id, relationship, member) }
+    }
+  }
+
+  /// Whether the result has an object that a side deleted.
+  private func isKept(_ id: ObjectID, deletedBy side: MergeSide) throws -> Bool {
+    try deleted[id] == nil && states(side).hasDeleted(id)
+  }
+
+  /// Adds a link of an object that ours does not have.
+  private func link(_ id: ObjectID, _ relationship: CompiledRelationship, to member: ObjectID) throws {
+    if relationship.isToMany { try addLink(id, relationship, member) } else { try wish(id, relationship, member) }
+  }
+
+  private func wish(_ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID?) throws {
+    if relationship.hasInverse, !relationship.inverseIsToMany {
+      partnerWishes[LinkPlace(owner: id, code: relationship.code)] = PartnerWish(
+        relationship: relationship, target: target)
+    } else {
+      try setTarget(id, relationship, target)
+    }
+  }
+
+  // MARK: Objects that come back
+
+  /// Restores the links that ours lost with an object that comes back, where they are compared at the other end.
+  private func restoreLinks(to id: ObjectID, _ entity: CompiledEntity) throws {
+    for relationship in entity.relationships where !ends.isCompared(relationship) {
+      for owner in try theirs.now.members(of: id, relationship) {
+        guard let other = try self.entity(owner), let inverse = other.inverse(of: relationship) else { continue }
+        try restoreLink(owner, inverse, to: id)
+      }
+    }
+    for code in entity.referrerCodes {
+      for owner in try theirs.now.referrers(of: id, code) {
+        guard let relationship = try self.entity(owner)?.relationship(referrerCode: code) else { continue }
+        try restoreLink(owner, relationship, to: id)
+      }
+    }
+  }
+
+  private func restoreLink(_ owner: ObjectID, _ relationship: CompiledRelationship, to id: ObjectID) throws {
+    // The links of inserted objects are all those of theirs, and a link that theirs gained is merged already.
+    guard inserted[owner] == nil, try ours.baseMembers(of: owner, relationship).contains(id) else { return }
+    if relationship.isToMany { return try addLink(owner, relationship, id) }
+    let isFree = try ours.now.target(of: owner, relationship) == nil && target(owner, relationship) == nil
+    if isFree, partnerWishes[LinkPlace(owner: owner, code: relationship.code)] == nil {
+      try wish(owner, relationship, id)
+    }
+  }
+}

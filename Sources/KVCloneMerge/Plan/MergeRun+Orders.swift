@@ -1,0 +1,67 @@
+import KVCloneCore
+import KVCloneModel
+
+/// The orders of lists in the result (M2).
+extension MergeRun {
+  func mergeOrders() throws {
+    for place in try orderedPlaces().sorted() {
+      guard let entity = try entity(place.owner), let index = entity.relationshipIndexByCode[place.code] else {
+        continue
+      }
+      try mergeOrder(place, entity, entity.relationships[index])
+    }
+  }
+
+  /// Returns the ordered lists with other members than in ours, and those that theirs changed.
+  private func orderedPlaces() throws -> Set<LinkPlace> {
+    var places: Set<LinkPlace> = []
+    for (place, difference) in links.differences where !difference.isEmpty {
+      guard let entity = try entity(place.owner), let index = entity.relationshipIndexByCode[place.code] else {
+        continue
+      }
+      if entity.relationships[index].isOrdered { places.insert(place) }
+    }
+    for (id, entity) in shared {
+      for relationship in entity.relationships where relationship.isOrdered {
+        let isChanged = try theirs.baseMembers(of: id, relationship) != theirs.now.members(of: id, relationship)
+        if isChanged { places.insert(LinkPlace(owner: id, code: relationship.code)) }
+      }
+    }
+    return places
+  }
+
+  private func mergeOrder(_ place: LinkPlace, _ entity: CompiledEntity, _ relationship: CompiledRelationship) throws {
+    let id = place.owner
+    let present = try ours.now.membersIfPresent(of: id, relationship)
+    let lists = (
+      base: try ours.baseMembers(of: id, relationship), theirs: try theirs.now.membersIfPresent(of: id, relationship)
+    )
+    let result = try members(id, relationship).filter { try self.entity($0) != nil }
+    let order = OrderMerge(
+      oursBase: lists.base.map(remaining), ours: present.map(remaining),
+      theirsBase: try theirs.baseMembers(of: id, relationship).map(remaining), theirs: lists.theirs.map(remaining),
+      result: Set(result))
+    let rule = book.rule(of: relationship.name, entity)
+    var merged = order.merged(.ours, ignoresTheirs: rule == .skip)
+    if order.isConflict, rule != .skip {
+      var fingerprint = ConflictFingerprint()
+      for list in [lists.base, present, lists.theirs] { fingerprint.add(list) }
+      let conflict = try conflict(
+        .order, id, entity, property: relationship.name, base: .members(lists.base), ours: .members(present),
+        theirs: .members(lists.theirs), fingerprint: fingerprint)
+      switch try resolver.answer(conflict, rule: rule) {
+      case .side(.theirs): merged = order.merged(.theirs)
+      case .order(let list):
+        guard list.count == result.count, Set(list) == Set(result) else {
+          throw conflict.invalidAnswer("an order lists each member of the result once")
+        }
+        merged = list
+      default: break
+      }
+    }
+    if merged != present { orders[place] = merged }
+  }
+
+  /// The object that an object was united with, or the object itself.
+  private func remaining(_ id: ObjectID) -> ObjectID { united[id] ?? id }
+}

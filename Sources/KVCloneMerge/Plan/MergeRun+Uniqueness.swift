@@ -1,0 +1,218 @@
+import KVCloneCore
+import KVCloneModel
+
+/// Uniqueness constraints: only the result counts (M5).
+extension MergeRun {
+  /// Two objects of the result with the same values under a constraint.
+  private struct Pair: Hashable {
+    let constraint: UInt16
+    let first: ObjectID
+    let second: ObjectID
+  }
+
+  /// Unites new objects with those of the other side that have the same unique values, and notes all other violations.
+  func uniteObjects() throws {
+    var open: Set<Pair> = []
+    for isLast in [false, true] {
+      var keys: [UInt16: [UniqueKey: ObjectID]] = [:]
+      let candidates = try objectsWithNewKeys()
+      for id in candidates.sorted() {
+        guard let entity = try entity(id) else { continue }
+        for constraint in entity.constraints {
+          guard !undecided.contains(id), let key = try key(constraint, id, entity) else { continue }
+          guard let holder = try holder(constraint, key, id, candidates, &keys) else { continue }
+          let pair = Pair(constraint: constraint.indexID, first: min(id, holder), second: max(id, holder))
+          if open.contains(pair) { continue }
+          if !isLast, let rivals = try rivals(id, holder, constraint, key) {
+            if try !unite(rivals, constraint) { open.insert(pair) }
+            if united[id] != nil { break }
+          } else if isLast {
+            issues.note(
+              PlanIssue(
+                entity.issue(
+                  .uniquenessConflict, constraint.name, id,
+                  "must be unique, and object \(holder.serial) has the same values in the result; change one of them")))
+          }
+        }
+      }
+    }
+  }
+
+  /// Returns the objects with other unique values than in ours.
+  private func objectsWithNewKeys() throws -> Set<ObjectID> {
+    var ids = Set(inserted.keys)
+    for (id, values) in attributes {
+      guard let entity = try entity(id) else { continue }
+      if values.keys.contains(where: { entity.isUnique(entity.attributes[$0].code) }) { ids.insert(id) }
+    }
+    for (place, difference) in links.differences where !difference.isEmpty {
+      if try entity(place.owner)?.isUnique(place.code) ?? false { ids.insert(place.owner) }
+    }
+    return ids
+  }
+
+  /// The values of an object under a constraint; nil if a value is nil, or is not known before the merge.
+  private func key(_ constraint: CompiledConstraint, _ id: ObjectID, _ entity: CompiledEntity) throws -> UniqueKey? {
+    let values = try self.values(id, entity)
+    return try key(constraint, id, entity, values) { try target(id, $0) }
+  }
+
+  private func key(
+    _ constraint: CompiledConstraint, _ id: ObjectID, _ entity: CompiledEntity, _ values: [AttributeValue?],
+    _ target: (CompiledRelationship) throws -> ObjectID?
+  ) throws -> UniqueKey? {
+    var columns: [AttributeValue?] = []
+    for column in constraint.columns {
+      let code: UInt16
+      switch column {
+      case .attribute(let index):
+        if entity.attributes[index].isDerived { return nil }
+        code = entity.attributes[index].code
+        columns.append(values[index])
+      case .toOne(let index):
+        code = entity.relationships[index].code
+        columns.append(try target(entity.relationships[index]).map(CompiledConstraint.column))
+      }
+      if undecidedPlaces.contains(LinkPlace(owner: id, code: code)) { return nil }
+    }
+    return UniqueKey(constraint, columns)
+  }
+
+  /// Whether an object has a key in one state.
+  private func has(
+    _ key: UniqueKey, _ id: ObjectID, _ constraint: CompiledConstraint, in state: any MergeState
+  ) throws -> Bool {
+    guard let entity = try state.entity(of: id), let own = entity.constraint(constraint) else { return false }
+    return try self.key(own, id, entity, state.values(of: id, entity)) { try state.target(of: id, $0) } == key
+  }
+
+  /// Returns another object of the result with the same values.
+  private func holder(
+    _ constraint: CompiledConstraint, _ key: UniqueKey, _ id: ObjectID, _ candidates: Set<ObjectID>,
+    _ keys: inout [UInt16: [UniqueKey: ObjectID]]
+  ) throws -> ObjectID? {
+    if let known = keys[constraint.indexID]?[key], try entity(known) != nil { return known }
+    keys[constraint.indexID, default: [:]][key] = id
+    for other in try ours.now.holders(of: constraint, key) where other != id && !candidates.contains(other) {
+      guard !undecided.contains(other), let entity = try entity(other), let own = entity.constraint(constraint) else {
+        continue
+      }
+      if try self.key(own, other, entity) == key { return other }
+    }
+    return nil
+  }
+
+  // MARK: Uniting
+
+  /// Two objects that may be united.
+  private struct Rivals {
+    let ours: ObjectID
+    let theirs: ObjectID
+    /// The one that remains: that of the base, else that of ours.
+    let remaining: ObjectID
+
+    var other: ObjectID { remaining == ours ? theirs : ours }
+  }
+
+  /// Returns the two objects if one is new on its side, and each side has the values; nil for other violations.
+  private func rivals(_ one: ObjectID, _ two: ObjectID, _ constraint: CompiledConstraint, _ key: UniqueKey) throws
+    -> Rivals?
+  {
+    for (mine, other) in [(one, two), (two, one)] {
+      guard try has(key, mine, constraint, in: ours.now), try has(key, other, constraint, in: theirs.now) else {
+        continue
+      }
+      if try theirs.hasInserted(other) && !restored.contains(other) {
+        return Rivals(ours: mine, theirs: other, remaining: mine)
+      }
+      if try ours.hasInserted(mine) { return Rivals(ours: mine, theirs: other, remaining: other) }
+    }
+    return nil
+  }
+
+  /// Returns whether the conflict of two objects has an answer, and unites them.
+  private func unite(_ rivals: Rivals, _ constraint: CompiledConstraint) throws -> Bool {
+    guard let entity = try entity(rivals.ours) else { return true }
+    var fingerprint = ConflictFingerprint()
+    fingerprint.add(rivals.ours)
+    fingerprint.add(rivals.theirs)
+    for (id, state) in [(rivals.ours, ours.now), (rivals.theirs, theirs.now)] {
+      guard let entity = try state.entity(of: id) else { continue }
+      for (attribute, value) in zip(entity.attributes, try state.values(of: id, entity)) where attribute.isMerged {
+        try fingerprint.add(value, in: state)
+      }
+    }
+    let conflict = try conflict(
+      .notUnique, rivals.ours, entity, property: constraint.name, other: rivals.theirs, fingerprint: fingerprint)
+    guard case .side(let side)? = try resolver.answer(conflict, rule: book.rule(of: entity)) else { return false }
+    try uniteAttributes(rivals, preferring: side)
+    try uniteLinks(rivals, preferring: side)
+    united[rivals.other] = rivals.remaining
+    inserted[rivals.other] = nil
+    return true
+  }
+
+  private func uniteAttributes(_ rivals: Rivals, preferring side: MergeSide) throws {
+    let (remaining, other) = (rivals.remaining, rivals.other)
+    guard let entity = try entity(remaining), let otherEntity = try self.entity(other) else { return }
+    let (own, others) = (try values(remaining, entity), try values(other, otherEntity))
+    let prefersOwn = (side == .ours) == (remaining == rivals.ours)
+    for (index, attribute) in entity.attributes.enumerated() where attribute.isMerged {
+      guard let place = otherEntity.attributes.firstIndex(where: { $0.code == attribute.code && $0.field != nil }),
+        let value = others[place], own[index] == nil || !prefersOwn
+      else { continue }
+      setAttribute(index, of: remaining, to: value, insteadOf: own[index])
+    }
+  }
+
+  /// Leads all links of the united object to the remaining one.
+  private func uniteLinks(_ rivals: Rivals, preferring side: MergeSide) throws {
+    let (remaining, other) = (rivals.remaining, rivals.other)
+    guard let entity = try entity(remaining), let otherEntity = try self.entity(other) else { return }
+    let prefersOwn = (side == .ours) == (remaining == rivals.ours)
+    for relationship in otherEntity.relationships {
+      let own = entity.relationshipIndexByCode[relationship.code].map { entity.relationships[$0] }
+      for member in try members(other, relationship) {
+        try removeLink(other, relationship, member)
+        guard let own, member != remaining, member != other else { continue }
+        if own.isToMany {
+          try addLink(remaining, own, member)
+        } else if try !prefersOwn || target(remaining, own) == nil {
+          try setTarget(remaining, own, member)
+        }
+      }
+    }
+    for code in otherEntity.referrerCodes {
+      for referrer in try referrers(of: other, code) {
+        guard let relationship = try self.entity(referrer)?.relationship(referrerCode: code),
+          try hasMember(other, referrer, relationship)
+        else { continue }
+        try removeLink(referrer, relationship, other)
+        if entity.isKind(of: relationship.destinationCode) { try addLink(referrer, relationship, remaining) }
+      }
+    }
+  }
+
+  private func referrers(of id: ObjectID, _ code: UInt16) throws -> [ObjectID] {
+    Set(try ours.now.referrers(of: id, code)).union(try theirs.now.referrers(of: id, code)).sorted()
+  }
+}
+
+extension CompiledEntity {
+  /// Whether a uniqueness constraint contains a property.
+  fileprivate func isUnique(_ code: UInt16) -> Bool {
+    constraints.contains { constraint in
+      constraint.columns.contains { column in
+        switch column {
+        case .attribute(let index): attributes[index].code == code
+        case .toOne(let index): relationships[index].code == code
+        }
+      }
+    }
+  }
+
+  /// The same constraint with the columns of this entity; nil if the entity does not have it.
+  fileprivate func constraint(_ other: CompiledConstraint) -> CompiledConstraint? {
+    constraints.first { $0.indexID == other.indexID }
+  }
+}
