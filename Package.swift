@@ -199,7 +199,8 @@ let package = Package(
       name: "KVCloneCoreTests", dependencies: tested + [.product(name: "Logging", package: "swift-log")],
       swiftSettings: common),
     .testTarget(
-      name: "KVCloneMergeTests", dependencies: ["KVCloneMerge", "KVCloneCore", "KVCloneRecords", "KVCloneModel"],
+      name: "KVCloneMergeTests",
+      dependencies: ["KVCloneMerge", "KVCloneCore", "KVCloneRecords", "KVCloneModel", "KVCloneTestSupport"],
       swiftSettings: common),
     .testTarget(name: "KVCloneQueryTests", dependencies: tested, swiftSettings: common),
     .testTarget(name: "KVCloneTests", dependencies: tested, swiftSettings: common),

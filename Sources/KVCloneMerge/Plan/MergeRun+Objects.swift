@@ -5,7 +5,7 @@ import KVCloneModel
 extension MergeRun {
   /// Sorts the objects that theirs changed by the states that have them.
   func classify() throws {
-    try theirs.changed.forEach { (id) throws in
+    try theirs.changed.forEach { (id) throws -> Bool in
       let mine = try ours.now.entity(of: id)
       if let entity = try theirs.now.entity(of: id) {
         if mine != nil {
@@ -18,6 +18,7 @@ extension MergeRun {
       } else if mine != nil, try theirs.base.entity(of: id) != nil {
         deleted[id] = .theirs
       }
+      return true
     }
   }
 

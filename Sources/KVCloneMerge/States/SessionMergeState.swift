@@ -16,79 +16,96 @@ package final class SessionMergeState: MergeState {
     self.change = change
   }
 
+  /// Calls `body` with the session: what it reads is valid during the call.
+  private func read<Result>(_ body: (borrowing Session) throws(StoreError) -> Result) throws(StoreError) -> Result {
+    try body(session)
+  }
+
   package func entity(of id: ObjectID) throws(StoreError) -> CompiledEntity? {
-    guard let view = try session.record(id) else { return nil }
-    return try session.schema.entity(of: view, id: id)
+    try read { (session) throws(StoreError) in
+      guard let view = try session.record(id) else { return nil }
+      return try session.schema.entity(of: view, id: id)
+    }
   }
 
   package func values(of id: ObjectID, _ entity: CompiledEntity) throws(StoreError) -> [AttributeValue?] {
-    let view = try session.existingRecord(id)
-    var values: [AttributeValue?] = []
-    values.reserveCapacity(entity.attributes.count)
-    for attribute in entity.attributes {
-      values.append(try entity.value(of: attribute, in: view, id: id, schema: session.schema))
+    try read { (session) throws(StoreError) in
+      let view = try session.existingRecord(id)
+      var values: [AttributeValue?] = []
+      values.reserveCapacity(entity.attributes.count)
+      for attribute in entity.attributes {
+        values.append(try entity.value(of: attribute, in: view, id: id, schema: session.schema))
+      }
+      return values
     }
-    return values
   }
 
   package func members(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
-    try session.members(id, relationship)
+    try read { (session) throws(StoreError) in try session.members(id, relationship) }
   }
 
   package func hasMember(
     _ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship
   ) throws(StoreError) -> Bool {
-    let view = try session.existingRecord(id)
-    guard let field = view.layout.fieldIndex(ofProperty: relationship.code) else { return false }
-    guard relationship.isToMany else { return view.toOne(field) == member }
-    let head = view.head(field)
-    guard head.isChunked else { return view.inlineIDs(field).firstIndex(of: member) != nil }
-    let list = session.address(id, relationship.code)
-    return relationship.isOrdered
-      ? try session.storage.containsOrdered(list, member, head: head)
-      : try session.storage.containsUnordered(list, member)
+    try read { (session) throws(StoreError) in
+      let view = try session.existingRecord(id)
+      guard let field = view.layout.fieldIndex(ofProperty: relationship.code) else { return false }
+      guard relationship.isToMany else { return view.toOne(field) == member }
+      let head = view.head(field)
+      guard head.isChunked else { return view.inlineIDs(field).firstIndex(of: member) != nil }
+      let list = session.address(id, relationship.code)
+      return relationship.isOrdered
+        ? try session.storage.containsOrdered(list, member, head: head)
+        : try session.storage.containsUnordered(list, member)
+    }
   }
 
   package func referrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
-    try session.referrers(id, code)
+    try read { (session) throws(StoreError) in try session.referrers(id, code) }
   }
 
   package func holders(of constraint: CompiledConstraint, _ key: UniqueKey) throws(StoreError) -> [ObjectID] {
-    var found: [ObjectID] = []
-    let tables = session.schema.tables
-    try session.storage.scan(tables.indexes, within: key.bytes.span.bytes) { (entry, _) throws(StoreError) in
-      do throws(RecordError) {
-        guard try IndexKey.values(of: copy entry).isEqual(to: key.bytes) else { return false }
-        found.append(try IndexKey.objectID(of: copy entry))
-      } catch {
-        throw StoreError(.corrupted, "an index has a malformed key; run `check` to see the extent")
+    try read { (session) throws(StoreError) in
+      var found: [ObjectID] = []
+      let tables = session.schema.tables
+      try session.storage.scan(tables.indexes, within: key.bytes.span.bytes) { (entry, _) throws(StoreError) in
+        do throws(RecordError) {
+          guard try IndexKey.values(of: copy entry).isEqual(to: key.bytes) else { return false }
+          found.append(try IndexKey.objectID(of: copy entry))
+        } catch {
+          throw StoreError(.corrupted, "an index has a malformed key; run `check` to see the extent")
+        }
+        return true
       }
-      return true
+      guard let values = key.truncated else { return found }
+      var holders: [ObjectID] = []
+      for id in found {
+        let view = try session.existingRecord(id)
+        let entity = try session.schema.entity(of: view, id: id)
+        if try constraint.values(entity, view, id, session.schema) == values { holders.append(id) }
+      }
+      return holders
     }
-    guard let values = key.truncated else { return found }
-    var holders: [ObjectID] = []
-    for id in found {
-      let view = try session.existingRecord(id)
-      let entity = try session.schema.entity(of: view, id: id)
-      if try constraint.values(entity, view, id, session.schema) == values { holders.append(id) }
-    }
-    return holders
   }
 
   package func digest(of blob: BlobReference) throws(StoreError) -> UInt64 {
-    try session.storage.existingBlobInfo(session.blobTables, blob.id).digest
+    try read { (session) throws(StoreError) in
+      try session.storage.existingBlobInfo(session.blobTables, blob.id).digest
+    }
   }
 
   package func lastChange(of id: ObjectID) throws(StoreError) -> ObjectChange? {
-    guard let table = session.schema.objectTable(rootCode: id.rootCode) else { return nil }
-    let key = ShortKey.object(id)
-    guard let bytes = try session.storage.get(table, key.bytes) else { return nil }
-    let commit: UInt64
-    do throws(RecordError) {
-      commit = try RecordView.commit(of: bytes)
-    } catch {
-      throw session.schema.corrupted(id, error)
+    let commit = try read { (session) throws(StoreError) -> UInt64? in
+      guard let table = session.schema.objectTable(rootCode: id.rootCode) else { return nil }
+      let key = ShortKey.object(id)
+      guard let bytes = try session.storage.get(table, key.bytes) else { return nil }
+      do throws(RecordError) {
+        return try RecordView.commit(of: bytes)
+      } catch {
+        throw session.schema.corrupted(id, error)
+      }
     }
+    guard let commit else { return nil }
     return try change(commit)
   }
 }

@@ -1,0 +1,54 @@
+import Foundation
+import KVCloneMerge
+import KVCloneModel
+import Testing
+
+@Suite struct ConflictAnswerTests {
+  private func fixture() throws -> (MergeFixture, person: ObjectID, note: ObjectID) {
+    let fixture = try MergeFixture()
+    let person = fixture.base.insert("Person", 1, ["name": "a"])
+    let note = fixture.base.insert("Note", 1, ["text": "a"])
+    fixture.fork()
+    fixture.ours.set(person, "name", "b")
+    fixture.theirs.set(person, "name", "c")
+    fixture.ours.set(note, "text", "b")
+    fixture.theirs.delete([note])
+    return (fixture, person, note)
+  }
+
+  @Test("M12: answers are values that fit as long as the sides are unchanged") func m12Answers() throws {
+    let (fixture, person, note) = try fixture()
+    let conflicts = try fixture.plan().openConflicts
+    #expect(conflicts.count == 2)
+    let data = try JSONEncoder().encode(conflicts.map { AnsweredConflict($0, .theirs) })
+    let answers = try JSONDecoder().decode([AnsweredConflict].self, from: data)
+    let plan = try fixture.plan(MergeOptions(answers: answers))
+    try plan.requireMergeable()
+    let result = fixture.result(plan)
+    #expect(result.value(person, "name") == "c" && result.entity(of: note) == nil)
+  }
+
+  @Test("M12: answers that no longer fit are refused and named") func m12Stale() throws {
+    let (fixture, person, note) = try fixture()
+    let answers = try fixture.plan().openConflicts.map { AnsweredConflict($0, .theirs) }
+    fixture.ours.set(person, "name", "d")
+    let changed = try fixture.plan(MergeOptions(policy: .ours, answers: answers))
+    #expect(changed.staleAnswers.map(\.object) == ["Person/1"])
+    #expect(throws: MergeError.self) { try changed.requireMergeable() }
+    fixture.ours.set(person, "name", "b")
+    fixture.ours.set(note, "text", "other")
+    let other = try fixture.plan(MergeOptions(policy: .ours, answers: answers))
+    #expect(other.staleAnswers.map(\.object) == ["Note/1"])
+    // A conflict that is gone.
+    fixture.ours.set(note, "text", "a")
+    #expect(try fixture.plan(MergeOptions(answers: answers)).staleAnswers.map(\.object) == ["Note/1"])
+  }
+
+  @Test("M15: a conflict names the last change of each side") func m15LastChanges() throws {
+    let (fixture, person, _) = try fixture()
+    fixture.ours.changes[person] = ObjectChange(commit: 4, author: "Ann")
+    fixture.theirs.changes[person] = ObjectChange(commit: 7, author: "Bob")
+    let conflict = try #require(try fixture.plan().openConflicts.first { $0.id == person })
+    #expect(conflict.oursChange?.author == "Ann" && conflict.theirsChange?.commit == 7)
+  }
+}
