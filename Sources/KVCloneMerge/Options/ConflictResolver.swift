@@ -14,15 +14,15 @@ struct ConflictResolver {
 
   /// Notes a conflict and returns its answer; nil if the merge has to be refused.
   ///
-  /// - Parameter rule: the strongest rule of the call and of the model.
+  /// - Parameter side: the side that the rules of the call and of the model prefer.
   /// - Throws: the error of the closure; `invalidAnswer`.
-  mutating func answer(_ conflict: ObjectConflict, rule: MergeRule?) throws -> ConflictAnswer? {
+  mutating func answer(_ conflict: ObjectConflict, side: MergeSide?) throws -> ConflictAnswer? {
     var answer: ConflictAnswer?
     if let given = waiting.removeValue(forKey: conflict.place) {
       if given.conflict.fingerprint == conflict.fingerprint { answer = given.answer } else { stale.append(given.conflict) }
     }
     if answer == nil, let closure { answer = try closure(conflict) }
-    if answer == nil { answer = rule?.side.map { .side($0) } }
+    if answer == nil { answer = side.map { .side($0) } }
     if answer == .refuse { answer = nil }
     if let answer { try check(answer, of: conflict) }
     resolved.append(ResolvedConflict(conflict: conflict, answer: answer))

@@ -10,7 +10,7 @@ struct MergeRuleBook {
 
   private let schema: Schema
   private let options: MergeOptions
-  private var known: [Place: MergeRule?] = [:]
+  private var known: [Place: [MergeRule]] = [:]
 
   /// - Throws: ``MergeError`` for a rule of the call or of the model that cannot be applied.
   init(_ schema: Schema, _ options: MergeOptions) throws(MergeError) {
@@ -24,20 +24,31 @@ struct MergeRuleBook {
   }
 
   /// Returns the rule of an attribute, an element of a composite attribute as `composite.element`, or a relationship.
-  mutating func rule(of property: String, _ entity: CompiledEntity) -> MergeRule? {
-    let place = Place(entity: entity.code, property: property)
-    if let rule = known[place] { return rule }
-    let rule = ruleOfCall(property, entity) ?? rule(of: entity) ?? ruleOfModel(property, entity)
-    known[place] = .some(rule)
-    return rule
+  mutating func rule(of property: String, _ entity: CompiledEntity) -> MergeRule? { rules(of: property, entity).first }
+
+  /// Returns the side that wins a conflict of a property: where `sum` and `max` do not apply to the values, weaker rules
+  /// decide.
+  mutating func side(of property: String, _ entity: CompiledEntity) -> MergeSide? {
+    rules(of: property, entity).lazy.compactMap(\.side).first
   }
 
-  /// Returns the rule of the call for conflicts of whole objects.
-  func rule(of entity: CompiledEntity) -> MergeRule? {
+  /// Returns the side that wins conflicts of whole objects, by the rules of the call.
+  func side(of entity: CompiledEntity) -> MergeSide? {
     for name in lineage(of: entity) {
-      if let rule = options.rules[name] { return rule }
+      if let rule = options.rules[name] { return rule.side }
     }
-    return options.policy.map { MergeRule($0) }
+    return options.policy
+  }
+
+  /// The rules of a property, strongest first.
+  private mutating func rules(of property: String, _ entity: CompiledEntity) -> [MergeRule] {
+    let place = Place(entity: entity.code, property: property)
+    if let rules = known[place] { return rules }
+    let rules = [
+      ruleOfCall(property, entity), side(of: entity).map { MergeRule($0) }, ruleOfModel(property, entity),
+    ].compactMap(\.self)
+    known[place] = rules
+    return rules
   }
 
   private func lineage(of entity: CompiledEntity) -> [String] {

@@ -51,13 +51,12 @@ extension MergeRun {
     switch merge {
     case .ours: return
     case .theirs: setAttribute(index, of: id, to: others, insteadOf: mine)
-    case .conflict: try resolve(index, attribute, of: id, entity, values, rule)
+    case .conflict: try resolve(index, attribute, of: id, entity, values)
     }
   }
 
   private func resolve(
-    _ index: Int, _ attribute: CompiledAttribute, of id: ObjectID, _ entity: CompiledEntity, _ values: Values,
-    _ rule: MergeRule?
+    _ index: Int, _ attribute: CompiledAttribute, of id: ObjectID, _ entity: CompiledEntity, _ values: Values
   ) throws {
     let (base, mine, others) = (values.oursBase[index], values.ours[index], values.theirs[index])
     var fingerprint = ConflictFingerprint()
@@ -67,7 +66,7 @@ extension MergeRun {
     let conflict = try conflict(
       .bothChanged, id, entity, property: attribute.path, base: .attribute(base), ours: .attribute(mine),
       theirs: .attribute(others), fingerprint: fingerprint)
-    switch try resolver.answer(conflict, rule: rule) {
+    switch try resolver.answer(conflict, side: book.side(of: attribute.path, entity)) {
     case .side(.ours): return
     case .side(.theirs): setAttribute(index, of: id, to: others, insteadOf: mine)
     case .attribute(let value):

@@ -35,7 +35,7 @@ extension MergeRun {
       fingerprint.add(member)
       fingerprint.add(side.rawValue)
       let conflict = try conflict(.takenAlong, member, entity, other: id, side: side, fingerprint: fingerprint)
-      let answer = try resolver.answer(conflict, rule: book.rule(of: entity))
+      let answer = try resolver.answer(conflict, side: book.side(of: entity))
       if answer == .side(side) {
         inserted[member] = nil
         deleted[member] = side
@@ -70,10 +70,11 @@ extension MergeRun {
       for relationship in entity.relationships where relationship.description.deleteRule == .deny {
         var isDenied = false
         for member in try members(id, relationship) where try self.entity(member) != nil {
-          let isDetached =
-            try states(side).now.entity(of: member) != nil
-            && states(side).baseMembers(of: id, relationship).contains(member)
-          if isDetached { links.remove(id, relationship, member) } else { isDenied = true }
+          if try isTaken(member, id, relationship, side) {
+            isDenied = true
+          } else {
+            links.remove(id, relationship, member)
+          }
         }
         if !isDenied { continue }
         issues.note(

@@ -33,20 +33,20 @@ extension MergeRun {
     switch ValueMerge(changed: (mine != base, true), areSame: mine == others, rule: rule) {
     case .ours: return
     case .theirs: try wish(id, relationship, others)
-    case .conflict: try resolve(id, entity, relationship, base: base, mine, others, rule)
+    case .conflict: try resolve(id, entity, relationship, base: base, mine, others)
     }
   }
 
   private func resolve(
     _ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship, base: ObjectID?, _ mine: ObjectID?,
-    _ others: ObjectID?, _ rule: MergeRule?
+    _ others: ObjectID?
   ) throws {
     var fingerprint = ConflictFingerprint()
     for id in [base, mine, others] { fingerprint.add(id) }
     let conflict = try conflict(
       .bothChanged, id, entity, property: relationship.name, base: .object(base), ours: .object(mine),
       theirs: .object(others), fingerprint: fingerprint)
-    switch try resolver.answer(conflict, rule: rule) {
+    switch try resolver.answer(conflict, side: book.side(of: relationship.name, entity)) {
     case .side(.ours): try wish(id, relationship, mine)
     case .side(.theirs): try wish(id, relationship, others)
     case .object(let target):
@@ -55,7 +55,7 @@ extension MergeRun {
           throw conflict.invalidAnswer("the target does not exist, or is of another entity")
         }
       }
-      try wish(id, relationship, target)
+      try wish(id, relationship, target, isChosen: true)
     default: undecidedPlaces.insert(LinkPlace(owner: id, code: relationship.code))
     }
   }
@@ -81,10 +81,12 @@ extension MergeRun {
     if relationship.isToMany { try addLink(id, relationship, member) } else { try wish(id, relationship, member) }
   }
 
-  private func wish(_ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID?) throws {
+  private func wish(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID?, isChosen: Bool = false
+  ) throws {
     if relationship.hasInverse, !relationship.inverseIsToMany {
       partnerWishes[LinkPlace(owner: id, code: relationship.code)] = PartnerWish(
-        relationship: relationship, target: target)
+        relationship: relationship, target: target, isChosen: isChosen)
     } else {
       try setTarget(id, relationship, target)
     }

@@ -29,7 +29,7 @@ extension MergeRun {
       guard let conflict = try deletionConflict(id, side), let entity = try states(side.other).now.entity(of: id) else {
         continue
       }
-      let answer = try resolver.answer(conflict, rule: book.rule(of: entity))
+      let answer = try resolver.answer(conflict, side: book.side(of: entity))
       switch answer {
       case .side(side): continue
       case .side:

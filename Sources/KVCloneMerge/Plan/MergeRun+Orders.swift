@@ -49,7 +49,7 @@ extension MergeRun {
       let conflict = try conflict(
         .order, id, entity, property: relationship.name, base: .members(lists.base), ours: .members(present),
         theirs: .members(lists.theirs), fingerprint: fingerprint)
-      switch try resolver.answer(conflict, rule: rule) {
+      switch try resolver.answer(conflict, side: book.side(of: relationship.name, entity)) {
       case .side(.theirs): merged = order.merged(.theirs)
       case .order(let list):
         guard list.count == result.count, Set(list) == Set(result) else {

@@ -20,10 +20,14 @@ extension MergeRun {
 
   private func settle(_ id: ObjectID, _ relationship: CompiledRelationship, _ partner: ObjectID) throws {
     guard let entity = try anyEntity(partner), let inverse = entity.inverse(of: relationship) else { return }
-    if relationship.inverseCode == relationship.code {
-      // Both ends are compared: the decision of the partner itself is the stronger one.
-      let wish = partnerWishes[LinkPlace(owner: partner, code: relationship.code)]
-      if let wish, wish.target != id { return }
+    let wish = partnerWishes[LinkPlace(owner: id, code: relationship.code)]
+    if relationship.inverseCode == relationship.code, wish?.isChosen != true {
+      // Both ends are compared, and the partner's own value decides.
+      let place = LinkPlace(owner: partner, code: relationship.code)
+      if undecidedPlaces.contains(place) { return }
+      let target = try partnerWishes[place]?.target ?? ours.now.target(of: partner, relationship)
+      if let target, target != id { return }
+      if let decision = partnerWishes[place], decision.target == nil { return }
     }
     let holder = try target(partner, inverse)
     guard let holder, holder != id else { return try addLink(id, relationship, partner) }
@@ -48,15 +52,16 @@ extension MergeRun {
   }
 
   private func resolve(_ rivals: Rivals, _ relationship: CompiledRelationship) throws {
-    let rule = book.rule(of: rivals.inverse.name, rivals.entity)
-    if rule == .skip { return try fallBack(rivals.theirs, relationship, .ours) }
+    if book.rule(of: rivals.inverse.name, rivals.entity) == .skip {
+      return try fallBack(rivals.theirs, relationship, .ours)
+    }
     let base = try ours.baseMembers(of: rivals.partner, rivals.inverse).first
     var fingerprint = ConflictFingerprint()
     for id in [base, rivals.ours, rivals.theirs] { fingerprint.add(id) }
     let conflict = try conflict(
       .inverseTaken, rivals.partner, rivals.entity, property: rivals.inverse.name, base: .object(base),
       ours: .object(rivals.ours), theirs: .object(rivals.theirs), fingerprint: fingerprint)
-    switch try resolver.answer(conflict, rule: rule) {
+    switch try resolver.answer(conflict, side: book.side(of: rivals.inverse.name, rivals.entity)) {
     case .side(.ours), .object(rivals.ours): try fallBack(rivals.theirs, relationship, .ours)
     case .side(.theirs), .object(rivals.theirs):
       links.remove(rivals.ours, relationship, rivals.partner)

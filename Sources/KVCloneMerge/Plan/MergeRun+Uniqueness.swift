@@ -144,7 +144,7 @@ extension MergeRun {
     }
     let conflict = try conflict(
       .notUnique, rivals.ours, entity, property: constraint.name, other: rivals.theirs, fingerprint: fingerprint)
-    guard case .side(let side)? = try resolver.answer(conflict, rule: book.rule(of: entity)) else { return false }
+    guard case .side(let side)? = try resolver.answer(conflict, side: book.side(of: entity)) else { return false }
     try uniteAttributes(rivals, preferring: side)
     try uniteLinks(rivals, preferring: side)
     united[rivals.other] = rivals.remaining

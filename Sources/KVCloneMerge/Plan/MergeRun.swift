@@ -39,6 +39,8 @@ final class MergeRun {
   struct PartnerWish {
     let relationship: CompiledRelationship
     let target: ObjectID?
+    /// Whether an answer names the target.
+    let isChosen: Bool
   }
 
   init(_ schema: Schema, _ ours: MergeSideStates, _ theirs: MergeSideStates, _ options: MergeOptions) throws {

@@ -173,6 +173,17 @@ final class MemoryMergeState: MergeState {
 
   // MARK: Comparing
 
+  /// Whether a uniqueness constraint is violated.
+  var hasEqualUniqueValues: Bool {
+    var seen: Set<UniqueKey> = []
+    return objects.contains { id, object in
+      object.entity.constraints.contains { constraint in
+        guard let key = UniqueKey(constraint, columns(constraint, id, object.entity)) else { return false }
+        return !seen.insert(key).inserted
+      }
+    }
+  }
+
   /// The objects that differ from another state.
   func changed(since base: MemoryMergeState) -> ObjectSet {
     ObjectSet(Set(objects.keys).union(base.objects.keys).filter { objects[$0] != base.objects[$0] })

@@ -49,7 +49,7 @@ let mergeModel = ManagedObjectModel("Office") {
     AttributeDescription("name", .string)
     RelationshipDescription("seats", toMany: "Seat", inverse: "room", deleteRule: .deny)
   }
-  EntityDescription("Seat") {
+  EntityDescription("Seat", unique: [["room", "name"]]) {
     AttributeDescription("name", .string)
     RelationshipDescription("room", toOne: "Room", inverse: "seats")
   }
