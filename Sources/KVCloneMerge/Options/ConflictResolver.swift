@@ -19,7 +19,11 @@ struct ConflictResolver {
   mutating func answer(_ conflict: ObjectConflict, side: MergeSide?) throws -> ConflictAnswer? {
     var answer: ConflictAnswer?
     if let given = waiting.removeValue(forKey: conflict.place) {
-      if given.conflict.fingerprint == conflict.fingerprint { answer = given.answer } else { stale.append(given.conflict) }
+      if given.conflict.fingerprint == conflict.fingerprint {
+        answer = given.answer
+      } else {
+        stale.append(given.conflict)
+      }
     }
     if answer == nil, let closure { answer = try closure(conflict) }
     if answer == nil { answer = side.map { .side($0) } }

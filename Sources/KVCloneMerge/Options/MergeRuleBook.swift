@@ -87,13 +87,15 @@ struct MergeRuleBook {
     let entityName = String(name[..<dot])
     guard let entity = schema.entitiesByName[entityName] else {
       throw MergeError(
-        .invalidRule, "the merge rule \(name) names the entity \(entityName), which the model does not define; "
+        .invalidRule,
+        "the merge rule \(name) names the entity \(entityName), which the model does not define; "
           + "check the spelling", entity: entityName)
     }
     if dot == name.endIndex {
       if rule.side != nil { return }
       throw MergeError(
-        .invalidRule, "the rule \(rule.rawValue) applies to properties, and \(name) is an entity; use ours or theirs, "
+        .invalidRule,
+        "the rule \(rule.rawValue) applies to properties, and \(name) is an entity; use ours or theirs, "
           + "or name a property", entity: entityName)
     }
     let property = String(name[name.index(after: dot)...])
@@ -113,7 +115,8 @@ struct MergeRuleBook {
         continue
       }
       throw MergeError(
-        .invalidRule, "the userInfo of \(entity.name).\(path) has an unknown merge rule; use ours, theirs, sum, max or "
+        .invalidRule,
+        "the userInfo of \(entity.name).\(path) has an unknown merge rule; use ours, theirs, sum, max or "
           + "skip", entity: entity.name, property: path)
     }
   }

@@ -5,6 +5,8 @@ import KVCloneModel
 extension MergeRun {
   /// The values of an object in the four states.
   private struct Values {
+    /// Whether the object has no base, so that there are no differences to add.
+    let isNew: Bool
     let oursBase: [AttributeValue?]
     let ours: [AttributeValue?]
     let theirsBase: [AttributeValue?]
@@ -15,6 +17,7 @@ extension MergeRun {
     for (id, entity) in shared.sorted(by: { $0.key < $1.key }) {
       let mine = try ours.now.values(of: id, entity)
       let values = Values(
+        isNew: try theirs.base(of: id).entity(of: id) == nil,
         oursBase: try ours.changed.contains(id) ? baseValues(of: id, entity, ours) : mine, ours: mine,
         theirsBase: try baseValues(of: id, entity, theirs), theirs: try theirs.now.values(of: id, entity))
       for (index, attribute) in entity.attributes.enumerated() where attribute.isMerged {
@@ -41,7 +44,7 @@ extension MergeRun {
     let areSame = try areSame(mine, in: ours.now, others, in: theirs.now)
     let rule = book.rule(of: attribute.path, entity)
     var merge = ValueMerge(changed: (isChanged, true), areSame: areSame, rule: rule)
-    if let rule, isChanged, rule == .sum || rule == .max && !areSame {
+    if let rule, isChanged, rule == .sum && !values.isNew || rule == .max && !areSame {
       let computed = NumberMerge.merge(
         rule, oursBase: values.oursBase[index], ours: mine, theirsBase: values.theirsBase[index], theirs: others,
         type: attribute.description.type)

@@ -27,7 +27,7 @@ extension MergeRun {
     var taken: [ObjectID] = []
     for member in try members(id, relationship) {
       guard let entity = try entity(member) else { continue }
-      if try !isTaken(member, id, relationship, side) {
+      if try !isBound(member, id, relationship, side) {
         links.remove(id, relationship, member)
         continue
       }
@@ -48,9 +48,9 @@ extension MergeRun {
     return taken
   }
 
-  /// Whether a deletion by `side` takes a member along that this side had not deleted: not one that it deleted and the
-  /// result keeps, nor one that it had detached before.
-  private func isTaken(
+  /// Whether a delete rule applies to a member of an object that `side` deleted: not to one that this side deleted, too,
+  /// and the result keeps, nor to one that it had detached before.
+  private func isBound(
     _ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship, _ side: MergeSide
   ) throws -> Bool {
     let states = states(side)
@@ -70,7 +70,7 @@ extension MergeRun {
       for relationship in entity.relationships where relationship.description.deleteRule == .deny {
         var isDenied = false
         for member in try members(id, relationship) where try self.entity(member) != nil {
-          if try isTaken(member, id, relationship, side) {
+          if try isBound(member, id, relationship, side) {
             isDenied = true
           } else {
             links.remove(id, relationship, member)

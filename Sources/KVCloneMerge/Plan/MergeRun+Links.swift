@@ -61,12 +61,11 @@ extension MergeRun {
   }
 
   private func mergeMembers(_ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship) throws {
-    let old = try theirs.baseMembers(of: id, relationship)
-    let new = try theirs.now.members(of: id, relationship)
-    if old == new || book.rule(of: relationship.name, entity) == .skip { return }
-    let (known, present) = (Set(old), Set(new))
-    for member in new where !known.contains(member) { try addLink(id, relationship, member) }
-    for member in old where !present.contains(member) {
+    if book.rule(of: relationship.name, entity) == .skip { return }
+    let changes = try theirs.memberChanges(of: id, relationship)
+    for member in changes.added { try addLink(id, relationship, member) }
+    for member in changes.removed {
+      // The link went with its target, which the result keeps.
       if try !isKept(member, deletedBy: .theirs) { try removeLink(id, relationship, member) }
     }
   }

@@ -61,7 +61,8 @@ extension MergeRun {
   }
 
   /// Returns the objects that a kept one needs by mandatory relationships, if the same side deleted them.
-  private func objectsNeeded(by id: ObjectID, _ entity: CompiledEntity, deletedBy side: MergeSide) throws -> [ObjectID] {
+  private func objectsNeeded(by id: ObjectID, _ entity: CompiledEntity, deletedBy side: MergeSide) throws -> [ObjectID]
+  {
     var needed: [ObjectID] = []
     for relationship in entity.relationships where !relationship.description.isOptional {
       var missing: [ObjectID] = []
@@ -105,8 +106,7 @@ extension MergeRun {
       try fingerprint.add(new[index], in: states.now)
     }
     for relationship in entity.relationships {
-      let known = Set(try states.base.membersIfPresent(of: id, relationship))
-      var gained = try states.now.members(of: id, relationship).filter { !known.contains($0) }
+      var gained = try states.memberChanges(of: id, relationship).added
       if side == .theirs { gained = try gained.filter { try !isSkipped(id, entity, relationship, $0) } }
       if gained.isEmpty { continue }
       isChanged = true

@@ -23,8 +23,8 @@ extension MergeRun {
     }
     for (id, entity) in shared {
       for relationship in entity.relationships where relationship.isOrdered {
-        let isChanged = try theirs.baseMembers(of: id, relationship) != theirs.now.members(of: id, relationship)
-        if isChanged { places.insert(LinkPlace(owner: id, code: relationship.code)) }
+        let changes = try theirs.memberChanges(of: id, relationship)
+        if !changes.isEmpty { places.insert(LinkPlace(owner: id, code: relationship.code)) }
       }
     }
     return places

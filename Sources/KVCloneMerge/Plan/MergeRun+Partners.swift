@@ -7,6 +7,9 @@ extension MergeRun {
   /// that is a conflict of the partner.
   func settlePartners() throws {
     let wishes = partnerWishes.sorted { $0.key < $1.key }
+    for wish in partnerWishes.values {
+      if let target = wish.target { wishedPartners.insert(LinkPlace(owner: target, code: wish.relationship.code)) }
+    }
     // Partners that exchange their targets are all free first.
     for (place, wish) in wishes {
       guard let old = try target(place.owner, wish.relationship), old != wish.target else { continue }
@@ -82,8 +85,7 @@ extension MergeRun {
   private func fallBack(_ id: ObjectID, _ relationship: CompiledRelationship, _ side: MergeSide) throws {
     guard let partner = try states(side).now.target(of: id, relationship), try target(id, relationship) == nil,
       let entity = try self.entity(partner), let inverse = entity.inverse(of: relationship),
-      try target(partner, inverse) == nil,
-      partnerWishes.values.allSatisfy({ $0.target != partner || $0.relationship.code != relationship.code })
+      try target(partner, inverse) == nil, !wishedPartners.contains(LinkPlace(owner: partner, code: relationship.code))
     else { return }
     links.add(id, relationship, partner)
   }

@@ -31,6 +31,8 @@ final class MergeRun {
   var links = MergedLinks()
   /// The to-one targets of one-to-one relationships, which depend on each other.
   var partnerWishes: [LinkPlace: PartnerWish] = [:]
+  /// The targets of these, with the code of the relationship that leads to them.
+  var wishedPartners: Set<LinkPlace> = []
   /// The objects that were united with another one.
   var united: [ObjectID: ObjectID] = [:]
   /// The lists with another order than that of ours.

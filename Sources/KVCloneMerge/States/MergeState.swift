@@ -35,45 +35,6 @@ extension MergeState {
   package func lastChange(of id: ObjectID) throws(StoreError) -> ObjectChange? { nil }
 }
 
-/// One side of a merge: its state at the fork, its present state, and the objects that may differ between the two.
-///
-/// Both sides of a branch share the base. A draft's base is the clones as they were made, and that of its sources is
-/// the sources at that time (P2).
-package struct MergeSideStates {
-  package let base: any MergeState
-  package let now: any MergeState
-  /// Every object that was inserted, deleted or changed since the base, and possibly others. A changed link counts for
-  /// both ends.
-  package let changed: ObjectSet
-
-  package init(base: any MergeState, now: any MergeState, changed: ObjectSet) {
-    self.base = base
-    self.now = now
-    self.changed = changed
-  }
-
-  /// Returns the state that shows an object as it was at the fork: unchanged objects are read from the present state,
-  /// which costs no search for preimages.
-  func base(of id: ObjectID) -> any MergeState { changed.contains(id) ? base : now }
-
-  /// Returns the members of a relationship at the fork; empty if the object did not exist.
-  func baseMembers(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
-    try base(of: id).membersIfPresent(of: id, relationship)
-  }
-
-  /// Whether the side deleted an object of its base.
-  func hasDeleted(_ id: ObjectID) throws(StoreError) -> Bool {
-    guard changed.contains(id), try now.entity(of: id) == nil else { return false }
-    return try base.entity(of: id) != nil
-  }
-
-  /// Whether the side inserted an object.
-  func hasInserted(_ id: ObjectID) throws(StoreError) -> Bool {
-    guard changed.contains(id), try now.entity(of: id) != nil else { return false }
-    return try base.entity(of: id) == nil
-  }
-}
-
 extension MergeState {
   /// Returns the members of a relationship; empty if the object does not exist, or its entity lacks the relationship.
   func membersIfPresent(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {

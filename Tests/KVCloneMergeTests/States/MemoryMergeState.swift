@@ -124,7 +124,8 @@ final class MemoryMergeState: MergeState {
   func link(_ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID) {
     if members(of: id, relationship).contains(target) { return }
     if !relationship.isToMany { for old in members(of: id, relationship) { unlink(id, relationship, old) } }
-    if relationship.hasInverse, !relationship.inverseIsToMany, let inverse = objects[target]?.entity.inverse(of: relationship)
+    if relationship.hasInverse, !relationship.inverseIsToMany,
+      let inverse = objects[target]?.entity.inverse(of: relationship)
     {
       for old in members(of: target, inverse) { unlink(target, inverse, old) }
     }

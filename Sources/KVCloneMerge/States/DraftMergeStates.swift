@@ -1,0 +1,98 @@
+package import KVCloneCore
+package import KVCloneModel
+
+/// The clones of one call under the ids of their sources: theirs in the merge of a draft (P2, P3).
+///
+/// A link to a clone leads to its source, and the sources themselves are hidden. Other objects are shown as they are, so
+/// an object made below the clones is part of the source's graph (P4).
+package final class ClonesMergeState: MergeState {
+  private let state: any MergeState
+  private let clones: [ObjectID: ObjectID]
+  private let sources: [ObjectID: ObjectID]
+
+  /// - Parameter sources: the source of each clone of the call.
+  package init(_ state: any MergeState, sources: [ObjectID: ObjectID]) {
+    self.state = state
+    self.sources = sources
+    clones = Dictionary(sources.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Returns the object that is shown under an id; nil for a clone, which is shown under the id of its source.
+  private func shown(_ id: ObjectID) -> ObjectID? { clones[id] ?? (sources[id] == nil ? id : nil) }
+
+  /// Returns the shown ids of members, without sources: those are not part of the draft.
+  private func mapped(_ members: [ObjectID]) -> [ObjectID] {
+    members.compactMap { member in sources[member] ?? (clones[member] == nil ? member : nil) }
+  }
+
+  package func entity(of id: ObjectID) throws(StoreError) -> CompiledEntity? {
+    guard let id = shown(id) else { return nil }
+    return try state.entity(of: id)
+  }
+
+  package func values(of id: ObjectID, _ entity: CompiledEntity) throws(StoreError) -> [AttributeValue?] {
+    try state.values(of: shown(id) ?? id, entity)
+  }
+
+  package func members(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
+    let members = mapped(try state.members(of: shown(id) ?? id, relationship))
+    return relationship.isOrdered ? members : members.sorted()
+  }
+
+  package func referrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
+    mapped(try state.referrers(of: shown(id) ?? id, code)).sorted()
+  }
+
+  package func holders(of constraint: CompiledConstraint, _ key: UniqueKey) throws(StoreError) -> [ObjectID] {
+    mapped(try state.holders(of: constraint, key))
+  }
+
+  package func digest(of blob: BlobReference) throws(StoreError) -> UInt64 { try state.digest(of: blob) }
+
+  package func lastChange(of id: ObjectID) throws(StoreError) -> ObjectChange? {
+    guard let id = shown(id) else { return nil }
+    return try state.lastChange(of: id)
+  }
+}
+
+/// A state without the clones of one call: ours in the merge of a draft.
+package final class SourcesMergeState: MergeState {
+  private let state: any MergeState
+  private let isClone: (ObjectID) -> Bool
+
+  package init(_ state: any MergeState, isClone: @escaping (ObjectID) -> Bool) {
+    self.state = state
+    self.isClone = isClone
+  }
+
+  package func entity(of id: ObjectID) throws(StoreError) -> CompiledEntity? {
+    isClone(id) ? nil : try state.entity(of: id)
+  }
+
+  package func values(of id: ObjectID, _ entity: CompiledEntity) throws(StoreError) -> [AttributeValue?] {
+    try state.values(of: id, entity)
+  }
+
+  package func members(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
+    try state.members(of: id, relationship).filter { !isClone($0) }
+  }
+
+  package func hasMember(_ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError)
+    -> Bool
+  {
+    if isClone(member) { return false }
+    return try state.hasMember(member, id, relationship)
+  }
+
+  package func referrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
+    try state.referrers(of: id, code).filter { !isClone($0) }
+  }
+
+  package func holders(of constraint: CompiledConstraint, _ key: UniqueKey) throws(StoreError) -> [ObjectID] {
+    try state.holders(of: constraint, key).filter { !isClone($0) }
+  }
+
+  package func digest(of blob: BlobReference) throws(StoreError) -> UInt64 { try state.digest(of: blob) }
+
+  package func lastChange(of id: ObjectID) throws(StoreError) -> ObjectChange? { try state.lastChange(of: id) }
+}
