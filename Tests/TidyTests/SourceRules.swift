@@ -24,8 +24,7 @@ enum SourceRules {
     ],
     "KVCloneOperations": [
       "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData",
-      "KVCloneModel",
-      "KVCloneTracing",
+      "KVCloneModel", "KVCloneTracing",
     ],
     "KVCloneExplorer": [
       "KVClone", "KVCloneOperations", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel",

@@ -27,6 +27,9 @@ struct StableKindTests {
     duplicateMapping duplicateProperty noEntity noPolicy typeMismatch unknownEntity unknownMapping
     unknownProperty
     """,
+    "MergeError.Kind": """
+    brokenRules invalidAnswer invalidMergeRule mergeConflicts staleAnswers
+    """,
     "ModelError.Kind": """
     conflictingRedeclaration cyclicComposite cyclicDerivation cyclicInheritance defaultTypeMismatch
     duplicateComposite duplicateEntity duplicateProperty duplicateUserInfoKey invalidName

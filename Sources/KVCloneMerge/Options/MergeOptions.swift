@@ -2,8 +2,8 @@ public import KVCloneModel
 
 /// The treatment of conflicts in a merge.
 ///
-/// Without options, a conflict refuses the merge. The strongest rule wins: an answer, the closure ``resolve``, a rule of
-/// the call, the model's `userInfo`.
+/// Without options, a conflict refuses the merge. The strongest rule wins: an answer, the closure ``resolve``, a rule
+/// of the call, the model's `userInfo`.
 public struct MergeOptions: Sendable {
   /// The side that wins every conflict without another rule; nil refuses the merge.
   public var policy: MergeSide?

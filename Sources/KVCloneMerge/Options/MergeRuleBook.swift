@@ -26,8 +26,8 @@ struct MergeRuleBook {
   /// Returns the rule of an attribute, an element of a composite attribute as `composite.element`, or a relationship.
   mutating func rule(of property: String, _ entity: CompiledEntity) -> MergeRule? { rules(of: property, entity).first }
 
-  /// Returns the side that wins a conflict of a property: where `sum` and `max` do not apply to the values, weaker rules
-  /// decide.
+  /// Returns the side that wins a conflict of a property. Where `sum` and `max` do not apply to the values, weaker
+  /// rules decide.
   mutating func side(of property: String, _ entity: CompiledEntity) -> MergeSide? {
     rules(of: property, entity).lazy.compactMap(\.side).first
   }
@@ -67,7 +67,7 @@ struct MergeRuleBook {
 
   private func ruleOfModel(_ property: String, _ entity: CompiledEntity) -> MergeRule? {
     for path in Self.paths(of: property) {
-      let text = entity.userInfo(of: path)?[options.userInfoKeys.merge]
+      let text = Self.userInfo(of: path, entity)?[options.userInfoKeys.merge]
       if let rule = text.flatMap(MergeRule.init(rawValue:)) { return rule }
     }
     return nil
@@ -99,7 +99,7 @@ struct MergeRuleBook {
           + "or name a property", entity: entityName)
     }
     let property = String(name[name.index(after: dot)...])
-    if entity.userInfo(of: property) == nil {
+    if Self.userInfo(of: property, entity) == nil {
       throw MergeError(
         .invalidRule, "the merge rule \(name) names no stored property of \(entityName); check the spelling",
         entity: entityName, property: property)
@@ -111,7 +111,8 @@ struct MergeRuleBook {
       entity.attributes.filter { $0.field != nil }.flatMap { Self.paths(of: $0.path) }
       + entity.relationships.map(\.name)
     for path in paths {
-      guard let text = entity.userInfo(of: path)?[options.userInfoKeys.merge], MergeRule(rawValue: text) == nil else {
+      guard let text = Self.userInfo(of: path, entity)?[options.userInfoKeys.merge], MergeRule(rawValue: text) == nil
+      else {
         continue
       }
       throw MergeError(
@@ -120,12 +121,10 @@ struct MergeRuleBook {
           + "skip", entity: entity.name, property: path)
     }
   }
-}
 
-extension CompiledEntity {
   /// The annotations of a stored attribute, a composite, an element or a relationship; nil for an unknown one.
-  fileprivate func userInfo(of path: String) -> [String: String]? {
-    storedAttribute(path)?.description.userInfo ?? composite(at: path)?.userInfo
-      ?? relationshipIndex[path].map { relationships[$0].description.userInfo }
+  private static func userInfo(of path: String, _ entity: CompiledEntity) -> [String: String]? {
+    entity.storedAttribute(path)?.description.userInfo ?? entity.composite(at: path)?.userInfo
+      ?? entity.relationshipIndex[path].map { entity.relationships[$0].description.userInfo }
   }
 }

@@ -48,7 +48,7 @@ extension MergeRun {
     return taken
   }
 
-  /// Whether a delete rule applies to a member of an object that `side` deleted: not to one that this side deleted, too,
+  /// Whether a delete rule applies to a member of an object that `side` deleted: neither to one that this side deleted
   /// and the result keeps, nor to one that it had detached before.
   private func isBound(
     _ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship, _ side: MergeSide

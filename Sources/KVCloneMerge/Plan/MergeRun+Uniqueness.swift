@@ -43,10 +43,12 @@ extension MergeRun {
     var ids = Set(inserted.keys)
     for (id, values) in attributes {
       guard let entity = try entity(id) else { continue }
-      if values.keys.contains(where: { entity.isUnique(entity.attributes[$0].code) }) { ids.insert(id) }
+      let codes = values.keys.map { entity.attributes[$0].code }
+      if entity.constraints.contains(where: { $0.containsAny(of: codes, entity) }) { ids.insert(id) }
     }
     for (place, difference) in links.differences where !difference.isEmpty {
-      if try entity(place.owner)?.isUnique(place.code) ?? false { ids.insert(place.owner) }
+      guard let entity = try entity(place.owner) else { continue }
+      if entity.constraints.contains(where: { $0.containsAny(of: [place.code], entity) }) { ids.insert(place.owner) }
     }
     return ids
   }
@@ -82,7 +84,7 @@ extension MergeRun {
   private func has(
     _ key: UniqueKey, _ id: ObjectID, _ constraint: CompiledConstraint, in state: any MergeState
   ) throws -> Bool {
-    guard let entity = try state.entity(of: id), let own = entity.constraint(constraint) else { return false }
+    guard let entity = try state.entity(of: id), let own = constraint.inherited(by: entity) else { return false }
     return try self.key(own, id, entity, state.values(of: id, entity)) { try state.target(of: id, $0) } == key
   }
 
@@ -94,7 +96,8 @@ extension MergeRun {
     if let known = keys[constraint.indexID]?[key], try entity(known) != nil { return known }
     keys[constraint.indexID, default: [:]][key] = id
     for other in try ours.now.holders(of: constraint, key) where other != id && !candidates.contains(other) {
-      guard !undecided.contains(other), let entity = try entity(other), let own = entity.constraint(constraint) else {
+      guard !undecided.contains(other), let entity = try entity(other), let own = constraint.inherited(by: entity)
+      else {
         continue
       }
       if try self.key(own, other, entity) == key { return other }
@@ -198,21 +201,19 @@ extension MergeRun {
   }
 }
 
-extension CompiledEntity {
-  /// Whether a uniqueness constraint contains a property.
-  fileprivate func isUnique(_ code: UInt16) -> Bool {
-    constraints.contains { constraint in
-      constraint.columns.contains { column in
-        switch column {
-        case .attribute(let index): attributes[index].code == code
-        case .toOne(let index): relationships[index].code == code
-        }
+extension CompiledConstraint {
+  /// Whether the constraint contains one of these properties of an entity.
+  fileprivate func containsAny(of codes: [UInt16], _ entity: CompiledEntity) -> Bool {
+    columns.contains { column in
+      switch column {
+      case .attribute(let index): codes.contains(entity.attributes[index].code)
+      case .toOne(let index): codes.contains(entity.relationships[index].code)
       }
     }
   }
 
-  /// The same constraint with the columns of this entity; nil if the entity does not have it.
-  fileprivate func constraint(_ other: CompiledConstraint) -> CompiledConstraint? {
-    constraints.first { $0.indexID == other.indexID }
+  /// The same constraint with the columns of another entity; nil if that does not have it.
+  fileprivate func inherited(by entity: CompiledEntity) -> CompiledConstraint? {
+    entity.constraints.first { $0.indexID == indexID }
   }
 }

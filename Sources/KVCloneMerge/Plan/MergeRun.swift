@@ -21,10 +21,10 @@ final class MergeRun {
   var restored: Set<ObjectID> = []
   /// The objects that the result does not have and one side has, with the side that deleted them.
   var deleted: [ObjectID: MergeSide] = [:]
-  /// The objects whose existence is a conflict without an answer. No other conflict follows from them, so that both
+  /// The objects with an open conflict about their existence. No other conflict follows from them, so that both
   /// directions have the same conflicts (M17).
   var undecided: Set<ObjectID> = []
-  /// The properties whose value is a conflict without an answer.
+  /// The properties with an open conflict.
   var undecidedPlaces: Set<LinkPlace> = []
   /// The attributes that the result changes, by index in the entity.
   var attributes: [ObjectID: [Int: AttributeValue?]] = [:]

@@ -27,8 +27,8 @@ package struct MergeSideStates {
     self.chunks = chunks
   }
 
-  /// Returns the state that shows an object as it was at the fork: unchanged objects are read from the present state,
-  /// which costs no search for preimages.
+  /// Returns a state that shows an object at the fork: unchanged objects are read from the present state, which costs
+  /// no search for preimages.
   func base(of id: ObjectID) -> any MergeState { changed.contains(id) ? base : now }
 
   /// Returns the members of a relationship at the fork; empty if the object did not exist.
