@@ -1,14 +1,17 @@
 package import KVCloneCore
+package import KVCloneModel
 
 /// Plans a three-way merge from states alone. Nothing is written, and nothing is read of objects that theirs did not
 /// change, except for those that its changes lead to.
 package enum MergePlanner {
   /// Returns the plan of merging theirs into ours.
   ///
+  /// - Parameter keepsOrders: whether an object's lists keep the order of ours: for objects outside a draft (P4).
   /// - Throws: ``MergeError`` for rules and answers that cannot be used; the error of `options.resolve`; errors of the
   ///   states.
   package static func plan(
-    _ schema: Schema, ours: MergeSideStates, theirs: MergeSideStates, options: MergeOptions = MergeOptions()
+    _ schema: Schema, ours: MergeSideStates, theirs: MergeSideStates, options: MergeOptions = MergeOptions(),
+    keepsOrders: (ObjectID) -> Bool = { _ in false }
   ) throws -> MergePlan {
     let run = try MergeRun(schema, ours, theirs, options)
     try run.classify()
@@ -19,7 +22,7 @@ package enum MergePlanner {
     try run.cascade()
     try run.dropLinksOfMissingObjects()
     try run.uniteObjects()
-    try run.mergeOrders()
+    try run.mergeOrders(keepsOrders)
     try run.validate()
     return try run.plan()
   }

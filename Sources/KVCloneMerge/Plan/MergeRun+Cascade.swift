@@ -27,7 +27,8 @@ extension MergeRun {
     var taken: [ObjectID] = []
     for member in try members(id, relationship) {
       guard let entity = try entity(member) else { continue }
-      if try !isBound(member, id, relationship, side) {
+      // An object that several deletions reach is one conflict.
+      if try keptAlong.contains(member) || !isBound(member, id, relationship, side) {
         links.remove(id, relationship, member)
         continue
       }
@@ -42,6 +43,7 @@ extension MergeRun {
         taken.append(member)
       } else {
         links.remove(id, relationship, member)
+        keptAlong.insert(member)
         if answer == nil { undecided.insert(member) }
       }
     }

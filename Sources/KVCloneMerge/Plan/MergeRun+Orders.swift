@@ -3,12 +3,13 @@ import KVCloneModel
 
 /// The orders of lists in the result (M2).
 extension MergeRun {
-  func mergeOrders() throws {
+  /// - Parameter keepsOrders: whether an object's lists keep the order of ours.
+  func mergeOrders(_ keepsOrders: (ObjectID) -> Bool) throws {
     for place in try orderedPlaces().sorted() {
       guard let entity = try entity(place.owner), let index = entity.relationshipIndexByCode[place.code] else {
         continue
       }
-      try mergeOrder(place, entity, entity.relationships[index])
+      try mergeOrder(place, entity, entity.relationships[index], keepsOrders(place.owner))
     }
   }
 
@@ -30,7 +31,9 @@ extension MergeRun {
     return places
   }
 
-  private func mergeOrder(_ place: LinkPlace, _ entity: CompiledEntity, _ relationship: CompiledRelationship) throws {
+  private func mergeOrder(
+    _ place: LinkPlace, _ entity: CompiledEntity, _ relationship: CompiledRelationship, _ keepsOrder: Bool
+  ) throws {
     let id = place.owner
     let present = try ours.now.membersIfPresent(of: id, relationship)
     let lists = (
@@ -41,9 +44,9 @@ extension MergeRun {
       oursBase: lists.base.map(remaining), ours: present.map(remaining),
       theirsBase: try theirs.baseMembers(of: id, relationship).map(remaining), theirs: lists.theirs.map(remaining),
       result: Set(result))
-    let rule = book.rule(of: relationship.name, entity)
-    var merged = order.merged(.ours, ignoresTheirs: rule == .skip)
-    if order.isConflict, rule != .skip {
+    let ignoresTheirs = keepsOrder || book.rule(of: relationship.name, entity) == .skip
+    var merged = order.merged(.ours, ignoresTheirs: ignoresTheirs)
+    if order.isConflict, !ignoresTheirs {
       var fingerprint = ConflictFingerprint()
       for list in [lists.base, present, lists.theirs] { fingerprint.add(list) }
       let conflict = try conflict(

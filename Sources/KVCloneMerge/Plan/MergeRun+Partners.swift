@@ -3,8 +3,8 @@ import KVCloneModel
 
 /// One-to-one relationships: no object may have two partners (M3).
 extension MergeRun {
-  /// Sets the targets of one-to-one relationships. Nothing is taken away silently: two objects that want one partner are
-  /// a conflict of the partner.
+  /// Sets the targets of one-to-one relationships. Two objects that want one partner are a conflict of the partner, so
+  /// that nothing is taken away silently.
   func settlePartners() throws {
     let wishes = partnerWishes.sorted { $0.key < $1.key }
     for wish in partnerWishes.values {

@@ -21,6 +21,8 @@ final class MergeRun {
   var restored: Set<ObjectID> = []
   /// The objects that the result does not have and one side has, with the side that deleted them.
   var deleted: [ObjectID: MergeSide] = [:]
+  /// The objects that delete rules would take along, and that stay.
+  var keptAlong: Set<ObjectID> = []
   /// The objects with an open conflict about their existence. No other conflict follows from them, so that both
   /// directions have the same conflicts (M17).
   var undecided: Set<ObjectID> = []

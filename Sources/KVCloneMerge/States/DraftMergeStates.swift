@@ -3,8 +3,8 @@ package import KVCloneModel
 
 /// The clones of one call under the ids of their sources: theirs in the merge of a draft (P2, P3).
 ///
-/// A link to a clone leads to its source, and the sources themselves are hidden. Other objects are shown unchanged, so an
-/// object made below the clones is part of the source's graph (P4).
+/// A link to a clone leads to its source, and the sources themselves are hidden. Other objects are shown unchanged, so
+/// that an object made below the clones is part of the source's graph (P4).
 package final class ClonesMergeState: MergeState {
   private let state: any MergeState
   private let clones: [ObjectID: ObjectID]

@@ -130,6 +130,27 @@ import Testing
     #expect(reverse.conflictTexts == ["deletedOurs Folder/1 -", "takenAlong Note/1 -", "takenAlong Line/1 -"])
   }
 
+  @Test("M4: an object that two deletions would take along is one conflict") func m4TakenAlongTwice() throws {
+    let model = ManagedObjectModel("Albums") {
+      EntityDescription("Album") {
+        RelationshipDescription("photos", toMany: "Photo", inverse: "albums", deleteRule: .cascade)
+      }
+      EntityDescription("Photo") { RelationshipDescription("albums", toMany: "Album", inverse: "photos") }
+    }
+    let fixture = try MergeFixture(model)
+    let albums = (1...2).map { fixture.base.insert("Album", UInt64($0)) }
+    let photo = fixture.base.insert("Photo", 1)
+    fixture.fork()
+    fixture.theirs.delete(albums)
+    for album in albums { fixture.ours.add(photo, to: album, "photos") }
+    let options = MergeOptions { $0.kind == .deletedTheirs ? .theirs : .ours }
+    let plan = try fixture.plan(options)
+    #expect(plan.conflictTexts == ["deletedTheirs Album/1 -", "deletedTheirs Album/2 -", "takenAlong Photo/1 -"])
+    let result = fixture.ours.copy()
+    #expect(result.apply(plan).taken == Set(albums))
+    #expect(result.members(photo, "albums").isEmpty)
+  }
+
   @Test("M4: a deny that remains is an error of the plan") func m4Deny() throws {
     let fixture = try MergeFixture()
     let room = fixture.base.insert("Room", 1)

@@ -21,7 +21,7 @@ import Testing
   }
 
   /// Plans the merge of what was done to the clones in `ours`, the state of the store.
-  private func plan(_ options: MergeOptions = MergeOptions()) throws -> MergePlan {
+  private func plan(outside: Set<ObjectID> = []) throws -> MergePlan {
     let sources = [clonedFolder: folder, clonedNote: note]
     let now = fixture.ours
     var (mine, others) = (ObjectSet(), ObjectSet())
@@ -38,7 +38,7 @@ import Testing
         changed: mine),
       theirs: MergeSideStates(
         base: ClonesMergeState(fixture.base, sources: sources), now: ClonesMergeState(now, sources: sources),
-        changed: others), options: options)
+        changed: others), keepsOrders: outside.contains)
   }
 
   @Test("P2: what the clone's rules made different is no change") func p2NoChange() throws {
@@ -71,6 +71,16 @@ import Testing
     #expect(plan.conflicts.isEmpty)
     let result = fixture.result(plan)
     #expect(result.members(folder, "notes") == [new, note] && result.members(clonedFolder, "notes") == [clonedNote])
+  }
+
+  @Test("P4: the order of outside lists is not merged") func p4OutsideLists() throws {
+    let tag = fixture.base.insert("Tag", 1)
+    let others = [8, 9].map { fixture.base.insert("Note", $0) }
+    for member in others + [note, clonedNote] { fixture.base.add(member, to: tag, "notes") }
+    fixture.fork()
+    fixture.ours.setOrder(tag, "notes", [clonedNote] + others + [note])
+    #expect(try plan(outside: [tag]).operations.isEmpty)
+    #expect(try !plan().operations.isEmpty)
   }
 
   @Test("P5: a deleted clone deletes its source, unless that was changed") func p5Deletion() throws {
