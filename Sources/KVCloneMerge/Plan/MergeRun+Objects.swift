@@ -37,7 +37,7 @@ extension MergeRun {
         kept.append(id)
       default:
         undecided.insert(id)
-        // Ours remains: as it is, or absent.
+        // Ours remains, present or absent.
         deleted[id] = nil
       }
     }
@@ -68,8 +68,9 @@ extension MergeRun {
       var missing: [ObjectID] = []
       var count = 0
       for member in try states(side.other).now.members(of: id, relationship) {
-        let isKept = restored.contains(member) || inserted[member] != nil
-        if try !isKept && states(side).hasDeleted(member) && (side == .ours || deleted[member] != nil) {
+        let isMissing =
+          side == .ours ? !restored.contains(member) : deleted[member] != nil || undecided.contains(member)
+        if try isMissing && states(side).hasDeleted(member) {
           missing.append(member)
         } else {
           count += 1
