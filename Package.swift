@@ -18,7 +18,7 @@ let configuration: TargetDependencyCondition = .when(traits: ["Configuration"])!
 
 /// The modules that tests of the store use. Each target tests one module, and opens stores by those above it.
 let tested: [Target.Dependency] = [
-  "KVCloneOperations", "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneTestSupport",
+  "KVCloneOperations", "KVClone", "KVCloneBranches", "KVCloneMerge", "KVCloneQuery", "KVCloneCore", "KVCloneTestSupport",
   "KVClonePeer",
 ]
 
