@@ -46,4 +46,36 @@ import Testing
     #expect(try state.entity(of: ObjectID(rootCode: book.rootCode, serial: 99)) == nil)
     #expect(try state.lastChange(of: ObjectID(rootCode: book.rootCode, serial: 99)) == nil)
   }
+
+  @Test("M1 to M4: a plan reads a store, its branch and their base") func branch() throws {
+    let fixture = try TestStore(snapshotModel)
+    let store = fixture.store
+    let (book, pages) = try store.write { tx in
+      let book = try tx.insert("Book", ["number": .integer(1), "title": .string("A")])
+      let pages = try (0..<200).map { _ in try tx.insert("Page", [:], relationships: ["book": [book]]) }
+      return (book, pages)
+    }
+    let base = try store.createSnapshot(named: "base")
+    let branch = try store.branches.create("draft", from: base)
+    let new = try branch.write { tx in
+      try tx.set(book, "title", .string("B"))
+      try tx.delete([pages[10], pages[20]])
+      return try tx.insert("Page", ["text": .string("new")], relationships: ["book": [book]])
+    }
+    try store.write { tx in
+      try tx.set(book, "title", .string("C"))
+      try tx.set(pages[20], "text", .string("changed"))
+    }
+    func side(_ now: ObjectStore, _ changed: [ObjectID]) throws -> MergeSideStates {
+      MergeSideStates(
+        base: SessionMergeState(try StoreSnapshots(store).session(of: base, byPresentModel: true)),
+        now: SessionMergeState(try now.readSession()), changed: ObjectSet(changed))
+    }
+    let plan = try MergePlanner.plan(
+      store.schema, ours: side(store, [book, pages[20]]), theirs: side(branch, [book, pages[10], pages[20], new]))
+    #expect(plan.openConflicts.map(\.kind) == [.bothChanged, .deletedTheirs])
+    #expect(plan.counts["Page"]?.inserted == 1 && plan.counts["Page"]?.deleted == 1)
+    let orders = plan.operations.compactMap { if case .setOrder(book, _, let list) = $0 { list } else { nil } }
+    #expect(orders == [pages.filter { $0 != pages[10] } + [new]])
+  }
 }
