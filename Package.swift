@@ -18,7 +18,7 @@ let configuration: TargetDependencyCondition = .when(traits: ["Configuration"])!
 
 /// The modules that tests of the store use. Each target tests one module, and opens stores by those above it.
 let tested: [Target.Dependency] = [
-  "KVCloneOperations", "KVClone", "KVCloneBranches", "KVCloneMerge", "KVCloneQuery", "KVCloneCore", "KVCloneTestSupport",
+  "KVCloneOperations", "KVCloneMerge", "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneTestSupport",
   "KVClonePeer",
 ]
 
@@ -26,6 +26,7 @@ let package = Package(
   name: "KVClone",
   products: [
     .library(name: "KVClone", targets: ["KVClone"]),
+    .library(name: "KVCloneMerge", targets: ["KVCloneMerge"]),
     .library(name: "KVCloneOperations", targets: ["KVCloneOperations"]),
     .library(name: "KVCloneExplorer", targets: ["KVCloneExplorer"]),
     .library(name: "KVCloneService", targets: ["KVCloneService"]),
@@ -84,12 +85,16 @@ let package = Package(
       dependencies: ["KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing"],
       swiftSettings: common),
     .target(
-      name: "KVCloneMerge", dependencies: ["KVCloneCore", "KVCloneRecords", "KVCloneModel"], swiftSettings: common),
-    .target(
       name: "KVClone",
       dependencies: [
-        "KVCloneMerge", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords",
-        "KVCloneCoreData", "KVCloneModel", "KVCloneTracing", .product(name: "Logging", package: "swift-log"),
+        "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData",
+        "KVCloneModel", "KVCloneTracing", .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: common),
+    .target(
+      name: "KVCloneMerge",
+      dependencies: [
+        "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneRecords", "KVCloneModel", "KVCloneTracing",
       ],
       swiftSettings: common),
     .target(
@@ -102,7 +107,8 @@ let package = Package(
     .target(
       name: "KVCloneExplorer",
       dependencies: [
-        "KVCloneOperations", "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel",
+        "KVCloneOperations", "KVCloneMerge", "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords",
+        "KVCloneModel",
       ],
       swiftSettings: common),
     .systemLibrary(name: "CKVClonePostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
@@ -153,7 +159,7 @@ let package = Package(
       name: "KVCloneModelTool", dependencies: ["KVCloneGenerator", "KVCloneCoreData", "KVCloneModel"],
       path: "Tools/kvclone-model", swiftSettings: common),
     .target(
-      name: "KVCloneDemo", dependencies: ["KVCloneOperations", "KVClone"], path: "Tools/kvclone-demo",
+      name: "KVCloneDemo", dependencies: ["KVCloneOperations", "KVCloneMerge", "KVClone"], path: "Tools/kvclone-demo",
       swiftSettings: common),
     .target(
       name: "KVCloneBench", dependencies: ["KVCloneOperations", "KVClone", "KVCloneDemo"], path: "Tools/kvclone-bench",
@@ -161,14 +167,15 @@ let package = Package(
     .executableTarget(
       name: "KVCloneTool",
       dependencies: [
-        "KVCloneExplorer", "KVCloneOperations", "KVClone", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator",
+        "KVCloneExplorer", "KVCloneOperations", "KVCloneMerge", "KVClone", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator",
         .target(name: "KVClonePostgres", condition: postgres),
         .product(name: "FlyingSocks", package: "FlyingFox", condition: explorer),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tools/kvclone", swiftSettings: common),
     .executableTarget(
-      name: "KVCloneFaultTool", dependencies: ["KVCloneOperations", "KVClone", "KVCloneLMDB", "KVCloneRecords"],
+      name: "KVCloneFaultTool",
+      dependencies: ["KVCloneOperations", "KVCloneMerge", "KVClone", "KVCloneLMDB", "KVCloneRecords"],
       path: "Tools/kvclone-faults", exclude: ["Shim"], swiftSettings: common),
     .target(name: "CKVCloneYardstick", dependencies: ["CKVCloneLMDB"], path: "Benchmarks/Yardstick"),
     .executableTarget(
@@ -176,7 +183,8 @@ let package = Package(
       dependencies: ["KVClone", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "CKVCloneYardstick"],
       path: "Benchmarks/Layers", swiftSettings: common),
     .executableTarget(
-      name: "KVClonePeer", dependencies: ["KVCloneOperations", "KVClone", "KVCloneLMDB", "KVCloneTestSupport"],
+      name: "KVClonePeer",
+      dependencies: ["KVCloneOperations", "KVCloneMerge", "KVClone", "KVCloneLMDB", "KVCloneTestSupport"],
       path: "Tests/KVClonePeer", swiftSettings: common),
     .target(
       name: "KVCloneTestSupport",
@@ -200,7 +208,7 @@ let package = Package(
       swiftSettings: common),
     .testTarget(
       name: "KVCloneMergeTests",
-      dependencies: ["KVCloneMerge", "KVCloneCore", "KVCloneRecords", "KVCloneModel", "KVCloneTestSupport"],
+      dependencies: tested + ["KVCloneRecords", "KVCloneModel"],
       swiftSettings: common),
     .testTarget(name: "KVCloneQueryTests", dependencies: tested, swiftSettings: common),
     .testTarget(name: "KVCloneTests", dependencies: tested, swiftSettings: common),
@@ -220,14 +228,16 @@ let package = Package(
     .testTarget(
       name: "KVCloneExplorerTests",
       dependencies: [
-        "KVCloneExplorer", "KVCloneOperations", "KVClone", "KVCloneDemo", "KVCloneTestSupport", "KVClonePeer",
+        "KVCloneExplorer", "KVCloneOperations", "KVCloneMerge", "KVClone", "KVCloneDemo", "KVCloneTestSupport",
+        "KVClonePeer",
       ],
       swiftSettings: common),
     .testTarget(name: "TidyTests", swiftSettings: common),
     .testTarget(
       name: "KVCloneToolTests",
       dependencies: [
-        "KVCloneTool", "KVCloneExplorer", "KVCloneOperations", "KVClone", "KVCloneTestSupport", "KVClonePeer",
+        "KVCloneTool", "KVCloneExplorer", "KVCloneOperations", "KVCloneMerge", "KVClone", "KVCloneTestSupport",
+        "KVClonePeer",
       ],
       swiftSettings: common),
   ]
@@ -239,8 +249,8 @@ let package = Package(
 // they are compiled twice, for the tests and for the tool of the build plugin.
 if Context.environment["KVCLONE_OPTIMIZED"] == "1" {
   let libraries: Set = [
-    "KVCloneLMDB", "KVCloneRecords", "KVCloneTracing", "KVCloneCore", "KVCloneBranches", "KVCloneMerge", "KVCloneQuery",
-    "KVClone", "KVCloneOperations", "KVClonePostgres",
+    "KVCloneLMDB", "KVCloneRecords", "KVCloneTracing", "KVCloneCore", "KVCloneBranches", "KVCloneQuery", "KVClone",
+    "KVCloneMerge", "KVCloneOperations", "KVClonePostgres",
   ]
   for target in package.targets where libraries.contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-O", "-assert-config", "Debug"])]

@@ -2,6 +2,5 @@
 @_exported public import KVCloneBranches
 @_exported public import KVCloneCore
 @_exported public import KVCloneCoreData
-@_exported public import KVCloneMerge
 @_exported public import KVCloneModel
 @_exported public import KVCloneQuery

@@ -17,17 +17,20 @@ enum SourceRules {
     "KVCloneCore": ["KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing"],
     "KVCloneQuery": ["KVCloneCore", "KVCloneRecords", "KVCloneModel", "KVCloneTracing"],
     "KVCloneBranches": ["KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneTracing"],
-    "KVCloneMerge": ["KVCloneCore", "KVCloneRecords", "KVCloneModel"],
     "KVClone": [
-      "KVCloneMerge", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords",
-      "KVCloneCoreData", "KVCloneModel", "KVCloneTracing",
+      "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData",
+      "KVCloneModel", "KVCloneTracing",
+    ],
+    "KVCloneMerge": [
+      "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneRecords", "KVCloneModel", "KVCloneTracing",
     ],
     "KVCloneOperations": [
       "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData",
       "KVCloneModel", "KVCloneTracing",
     ],
     "KVCloneExplorer": [
-      "KVClone", "KVCloneOperations", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel",
+      "KVClone", "KVCloneMerge", "KVCloneOperations", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords",
+      "KVCloneModel",
     ],
     "CKVClonePostgres": [],
     "KVClonePostgres": [
@@ -37,14 +40,14 @@ enum SourceRules {
     "KVCloneConfiguration": ["KVClone", "KVClonePostgres", "KVCloneService"],
     "KVCloneService": ["KVClone", "KVCloneOperations"],
     "KVCloneInbox": ["KVClone", "KVCloneService", "KVClonePostgres"],
-    "KVCloneDemo": ["KVClone", "KVCloneOperations"],
+    "KVCloneDemo": ["KVClone", "KVCloneMerge", "KVCloneOperations"],
     "KVCloneBench": ["KVClone", "KVCloneOperations", "KVCloneDemo"],
     "KVCloneTool": [
-      "KVClone", "KVCloneOperations", "KVCloneExplorer", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator",
-      "KVClonePostgres",
+      "KVClone", "KVCloneMerge", "KVCloneOperations", "KVCloneExplorer", "KVCloneBench", "KVCloneDemo",
+      "KVCloneGenerator", "KVClonePostgres",
     ],
     "KVCloneModelTool": ["KVCloneGenerator", "KVCloneCoreData", "KVCloneModel"],
-    "KVCloneFaultTool": ["KVClone", "KVCloneOperations", "KVCloneLMDB", "KVCloneRecords"],
+    "KVCloneFaultTool": ["KVClone", "KVCloneMerge", "KVCloneOperations", "KVCloneLMDB", "KVCloneRecords"],
     "KVCloneFuzz": [
       "KVClone", "KVCloneCore", "KVCloneOperations", "KVCloneExplorer", "KVCloneRecords", "KVCloneCoreData",
       "KVCloneModel",
@@ -53,7 +56,7 @@ enum SourceRules {
     "KVCloneLayerBenchmark": [
       "KVClone", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "CKVCloneYardstick",
     ],
-    "Benchmarks": ["KVClone", "KVCloneOperations", "KVClonePostgres"],
+    "Benchmarks": ["KVClone", "KVCloneMerge", "KVCloneOperations", "KVClonePostgres"],
   ]
 
   /// Modules of C, and the modules that may call them: each engine calls its own library.
