@@ -18,8 +18,8 @@ let configuration: TargetDependencyCondition = .when(traits: ["Configuration"])!
 
 /// The modules that tests of the store use. Each target tests one module, and opens stores by those above it.
 let tested: [Target.Dependency] = [
-  "KVCloneOperations", "KVCloneMerge", "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneTestSupport",
-  "KVClonePeer",
+  "KVCloneOperations", "KVCloneMerge", "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore",
+  "KVCloneTestSupport", "KVClonePeer",
 ]
 
 let package = Package(
@@ -167,7 +167,8 @@ let package = Package(
     .executableTarget(
       name: "KVCloneTool",
       dependencies: [
-        "KVCloneExplorer", "KVCloneOperations", "KVCloneMerge", "KVClone", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator",
+        "KVCloneExplorer", "KVCloneOperations", "KVCloneMerge", "KVClone", "KVCloneBench", "KVCloneDemo",
+        "KVCloneGenerator",
         .target(name: "KVClonePostgres", condition: postgres),
         .product(name: "FlyingSocks", package: "FlyingFox", condition: explorer),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
