@@ -77,7 +77,7 @@ public struct StoreBranches: Sendable {
     let base = try BranchRecords.existing(session.storage, tables, name).present
     let value = try Snapshots.existing(session.storage, store.schema.tables, base.baseName, epoch: base.baseEpoch)
     let all = try Snapshots.all(session.storage, store.schema.tables).map(\.value)
-    return try PreimageSweeper(session).retainedByteCount(of: value, among: all)
+    return try PreimageSweeper(session).retainedByteCount(of: value, among: all) { false }
   }
 
   /// Deletes a branch with everything that was written on it. Later transactions on it throw `branchNotFound`.

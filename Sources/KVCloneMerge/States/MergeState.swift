@@ -1,6 +1,6 @@
 package import KVCloneCore
 package import KVCloneModel
-package import KVCloneRecords
+import KVCloneRecords
 
 /// A state of the objects that a merge reads: of the store, of a branch, or of clones under the ids of their sources.
 ///

@@ -50,7 +50,7 @@ extension CloneCall {
     let reader = try origin.beginReading()
     let session = try destination.readSession()
     var preview = ClonePreview()
-    if let key = try origin.key(roots, options), try key.result(in: session) != nil {
+    if let key = try origin.key(roots, options, in: destination.engine), try key.result(in: session) != nil {
       preview.plan = CloneSurvey(repeatedIn: destination.schema).plan
       return preview
     }
