@@ -24,7 +24,7 @@ import Testing
     try forEachHistory { seed, fixture in
       let (base, theirs) = (fixture.base, fixture.theirs)
       let options = MergeOptions(rules: ["Person.badge": .theirs])
-      func plan(_ ours: MemoryMergeState, _ theirs: MemoryMergeState) throws -> MergePlan {
+      func plan(_ ours: MemoryMergeState, _ theirs: MemoryMergeState) throws -> PlannedMerge {
         try MergePlanner.plan(
           base.schema, ours: MergeSideStates(base: base, now: ours, changed: ours.changed(since: base)),
           theirs: MergeSideStates(base: base, now: theirs, changed: theirs.changed(since: base)), options: options)
@@ -92,7 +92,7 @@ import Testing
     }
   }
 
-  private func places(_ plan: MergePlan, exchanged: Bool) -> [String] {
+  private func places(_ plan: PlannedMerge, exchanged: Bool) -> [String] {
     plan.conflicts.map(\.conflict).map { conflict in
       let kind: ObjectConflict.Kind =
         switch conflict.kind {

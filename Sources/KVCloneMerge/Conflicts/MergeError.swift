@@ -25,6 +25,16 @@ public struct MergeError: KVCloneError {
     public static let staleAnswers = Kind(rawValue: "staleAnswers")
     /// The result violates rules of the model.
     public static let brokenRules = Kind(rawValue: "brokenRules")
+    /// A branch is merged with what it was made from, and a draft with its sources, and nothing else.
+    public static let notRelated = Kind(rawValue: "notRelated")
+    /// The base of a draft is gone: its time has passed, or its clones were merged.
+    public static let baseExpired = Kind(rawValue: "baseExpired")
+    /// The merge exceeds the limit of the call for objects or bytes.
+    public static let limitExceeded = Kind(rawValue: "limitExceeded")
+    /// The idempotency key belongs to a merge with other arguments.
+    public static let idempotencyKeyReused = Kind(rawValue: "idempotencyKeyReused")
+    /// The merge or its task was cancelled.
+    public static let cancelled = Kind(rawValue: "cancelled")
   }
 
   /// The kind of the error.

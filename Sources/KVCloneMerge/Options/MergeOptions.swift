@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+public import KVCloneCore
 public import KVCloneModel
 
 /// The treatment of conflicts in a merge.
@@ -18,6 +24,25 @@ public struct MergeOptions: Sendable {
   public var answers: [AnsweredConflict]
   /// Answers a conflict while the merge is planned, without the write lock; nil leaves it to weaker rules.
   public var resolve: (@Sendable (ObjectConflict) throws -> ConflictAnswer?)?
+  /// A key of 1 to 255 UTF-8 bytes that makes the call idempotent; nil for none (M11).
+  ///
+  /// A second call with the same key and arguments merges nothing and returns the result of the first call. The same key
+  /// with other arguments is an error. ``resolve`` and ``progress`` cannot be compared and are not part of the arguments.
+  public var idempotencyKey: String?
+  /// The time at which the store forgets the key. With nil, the key stays until it is purged.
+  public var idempotencyExpiresAt: Date?
+  /// The maximum number of objects that the merge changes; nil for no limit.
+  public var maxObjects: Int?
+  /// The maximum number of bytes to write, as a plan estimates them; nil for no limit.
+  public var maxBytes: UInt64?
+  /// Whether each side that moves gets an automatic snapshot of its state before the merge. The default is true.
+  public var createsSnapshots = true
+  /// Whether the clones of a draft stay, as ordinary objects without a base (P7). The default is false: they are deleted.
+  public var keepsClones = false
+  /// The maximum number of objects in ``MergePlan/changes``. The default is 1,000.
+  public var listedChanges = 1_000
+  /// Receives the progress on the merging thread; nil for none.
+  public var progress: (@Sendable (OperationProgress) -> Void)?
 
   /// Creates options.
   public init(

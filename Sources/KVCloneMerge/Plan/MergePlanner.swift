@@ -12,7 +12,7 @@ package enum MergePlanner {
   package static func plan(
     _ schema: Schema, ours: MergeSideStates, theirs: MergeSideStates, options: MergeOptions = MergeOptions(),
     keepsOrders: (ObjectID) -> Bool = { _ in false }
-  ) throws -> MergePlan {
+  ) throws -> PlannedMerge {
     let run = try MergeRun(schema, ours, theirs, options)
     try run.classify()
     try run.decideDeletions()

@@ -3,9 +3,9 @@ import KVCloneModel
 
 /// The operations that turn ours into the result.
 extension MergeRun {
-  func plan() throws -> MergePlan {
+  func plan() throws -> PlannedMerge {
     var operations: [MergeOperation] = []
-    var counts: [String: MergePlan.Count] = [:]
+    var counts: [String: MergeCount] = [:]
     var updated = Set(attributes.keys).union(orders.keys.map(\.owner))
     for (id, entity) in inserted.sorted(by: { $0.key < $1.key }) {
       let assignments = zip(entity.attributes, try values(id, entity)).compactMap { attribute, value in
@@ -44,7 +44,7 @@ extension MergeRun {
       guard let entity = try entity(id) else { continue }
       counts[entity.name, default: .init()].updated += 1
     }
-    return MergePlan(
+    return PlannedMerge(
       conflicts: resolver.resolved.sorted { $0.conflict.place < $1.conflict.place },
       staleAnswers: resolver.staleConflicts(), issues: issues.issues, issueCount: issues.count,
       operations: operations, counts: counts, united: united)

@@ -21,7 +21,7 @@ import Testing
   }
 
   /// Plans the merge of what was done to the clones in `ours`, the state of the store.
-  private func plan(outside: Set<ObjectID> = []) throws -> MergePlan {
+  private func plan(outside: Set<ObjectID> = []) throws -> PlannedMerge {
     let sources = [clonedFolder: folder, clonedNote: note]
     let now = fixture.ours
     var (mine, others) = (ObjectSet(), ObjectSet())

@@ -191,7 +191,7 @@ final class MemoryMergeState: MergeState {
   }
 
   /// Carries out a plan; returns the objects of its delete call and those that the delete rules took.
-  func apply(_ plan: MergePlan) -> (asked: Set<ObjectID>, taken: Set<ObjectID>?) {
+  func apply(_ plan: PlannedMerge) -> (asked: Set<ObjectID>, taken: Set<ObjectID>?) {
     var deletion: (Set<ObjectID>, Set<ObjectID>?) = ([], [])
     plan.forEachOperation { operation in
       switch operation {

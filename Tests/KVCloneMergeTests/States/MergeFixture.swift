@@ -78,21 +78,21 @@ final class MergeFixture {
     theirs = base.copy()
   }
 
-  func plan(_ options: MergeOptions = MergeOptions()) throws -> MergePlan {
+  func plan(_ options: MergeOptions = MergeOptions()) throws -> PlannedMerge {
     try MergePlanner.plan(
       base.schema, ours: MergeSideStates(base: base, now: ours, changed: ours.changed(since: base)),
       theirs: MergeSideStates(base: base, now: theirs, changed: theirs.changed(since: base)), options: options)
   }
 
   /// The plan in the opposite direction.
-  func reversePlan(_ options: MergeOptions = MergeOptions()) throws -> MergePlan {
+  func reversePlan(_ options: MergeOptions = MergeOptions()) throws -> PlannedMerge {
     swap(&ours, &theirs)
     defer { swap(&ours, &theirs) }
     return try plan(options)
   }
 
   /// Returns the state after a plan.
-  func result(_ plan: MergePlan) -> MemoryMergeState {
+  func result(_ plan: PlannedMerge) -> MemoryMergeState {
     let result = ours.copy()
     _ = result.apply(plan)
     return result
@@ -101,7 +101,7 @@ final class MergeFixture {
   func merged(_ options: MergeOptions = MergeOptions()) throws -> MemoryMergeState { result(try plan(options)) }
 }
 
-extension MergePlan {
+extension PlannedMerge {
   /// The conflicts in short: kind, object and property.
   var conflictTexts: [String] {
     conflicts.map { "\($0.conflict.kind.rawValue) \($0.conflict.object) \($0.conflict.property ?? "-")" }

@@ -2,14 +2,7 @@ package import KVCloneCore
 package import KVCloneModel
 
 /// The result of planning a merge: conflicts, errors, and the operations on ours.
-package struct MergePlan {
-  /// The numbers of objects that a merge changes.
-  package struct Count: Sendable, Hashable {
-    package var inserted = 0
-    package var updated = 0
-    package var deleted = 0
-  }
-
+package struct PlannedMerge {
   /// All conflicts with their answers, in ascending order of ids.
   package let conflicts: [ResolvedConflict]
   /// Answers of the call for conflicts that are gone, or have other values now (M12).
@@ -20,7 +13,7 @@ package struct MergePlan {
   /// The operations in their order. Where a conflict has no answer, ours remains.
   package let operations: [MergeOperation]
   /// The changed objects by concrete entity.
-  package let counts: [String: Count]
+  package let counts: [String: MergeCount]
   /// The objects of theirs that were united with one of ours, and the reverse: the id that is gone, and the one that
   /// remains.
   package let united: [ObjectID: ObjectID]

@@ -1,0 +1,23 @@
+/// The numbers of objects that a merge inserts, updates and deletes.
+public struct MergeCount: Sendable, Hashable, Codable {
+  /// The number of objects that come from theirs.
+  public var inserted = 0
+  /// The number of objects with other attributes or links.
+  public var updated = 0
+  /// The number of deleted objects, including those that delete rules take along.
+  public var deleted = 0
+
+  /// Creates counts of zero.
+  public init() {}
+
+  /// Whether nothing changes.
+  public var isEmpty: Bool { inserted == 0 && updated == 0 && deleted == 0 }
+
+  package static func total(of counts: [String: MergeCount]) -> MergeCount {
+    counts.values.reduce(into: MergeCount()) { total, count in
+      total.inserted += count.inserted
+      total.updated += count.updated
+      total.deleted += count.deleted
+    }
+  }
+}

@@ -1,0 +1,78 @@
+public import KVCloneCore
+import KVCloneModel
+
+/// The result of planning a merge: what the merge would do. Nothing is written.
+public final class MergePlan: Sendable {
+  /// The changed objects by concrete entity. Entities without changes are absent.
+  public let counts: [String: MergeCount]
+  /// All conflicts with their answers, in ascending order of ids.
+  public let resolved: [ResolvedConflict]
+  /// The first changes in ascending order of ids; see ``MergeOptions/listedChanges``.
+  public let changes: [MergeChange]
+  /// The first 100 rules of the model that the result would break.
+  public let issues: [PlanIssue]
+  /// The number of broken rules.
+  public let issueCount: Int
+  /// Answers of the call that no longer fit: their conflicts are gone, or have other values now (M12).
+  public let staleAnswers: [ObjectConflict]
+  /// The estimated size of what the merge writes, in bytes. Blobs are shared and do not count.
+  public let bytesWritten: UInt64
+  /// The estimated time under the write lock.
+  public let lockDuration: Duration
+
+  private let reader: @Sendable ((borrowing ReadTransaction) throws -> Void) throws -> Void
+
+  package init(
+    _ planned: PlannedMerge, changes: [MergeChange], bytesWritten: UInt64, lockDuration: Duration,
+    reader: @escaping @Sendable ((borrowing ReadTransaction) throws -> Void) throws -> Void
+  ) {
+    counts = planned.counts
+    resolved = planned.conflicts
+    self.changes = changes
+    issues = planned.issues
+    issueCount = planned.issueCount
+    staleAnswers = planned.staleAnswers
+    self.bytesWritten = bytesWritten
+    self.lockDuration = lockDuration
+    self.reader = reader
+  }
+
+  /// The changed objects of all entities.
+  public var objects: MergeCount { MergeCount.total(of: counts) }
+
+  /// The conflicts without an answer.
+  public var conflicts: [ObjectConflict] { resolved.filter { $0.answer == nil }.map(\.conflict) }
+
+  /// Whether the merge succeeds, unless a hook refuses it, or another commit changes one of the sides before.
+  public var canMerge: Bool { conflicts.isEmpty && issueCount == 0 && staleAnswers.isEmpty }
+
+  /// Reads the merged state like a store: fetches, objects and dumps show what the merge would leave. Where a conflict
+  /// has no answer, ours remains.
+  ///
+  /// The state is computed for the call, without the write lock.
+  ///
+  /// - Throws: the error of `body`; `busy` if a side has changed since the plan was made.
+  public func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
+    var result: R?
+    try reader { transaction in result = try body(transaction) }
+    guard let result else { throw StoreError(.closed, "the plan cannot be read; plan the merge again") }
+    return result
+  }
+}
+
+/// The result of a merge.
+public struct MergeResult: Sendable {
+  /// The changed objects by concrete entity. Entities without changes are absent.
+  public let counts: [String: MergeCount]
+  /// The conflicts with the answers that were applied.
+  public let resolved: [ResolvedConflict]
+  /// The names of the automatic snapshots of the states before the merge: of ours, then of theirs.
+  public let snapshots: [String]
+  /// The time from planning to the durable commit.
+  public internal(set) var duration: Duration
+  /// Whether the idempotency key was known: this is the result of the first call, and this call merged nothing (M11).
+  public internal(set) var isRepeated = false
+
+  /// The changed objects of all entities.
+  public var objects: MergeCount { MergeCount.total(of: counts) }
+}

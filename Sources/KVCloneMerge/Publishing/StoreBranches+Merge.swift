@@ -1,0 +1,71 @@
+public import KVClone
+public import KVCloneModel
+
+/// Merges of branches: *publish* takes the changes of a branch into the store, *update* those of the store into the
+/// branch.
+///
+/// ```swift
+/// import KVCloneMerge
+///
+/// let plan = try store.branches.planPublish("spring-prices")
+/// if plan.canMerge { try store.branches.publish("spring-prices") }
+/// ```
+extension StoreBranches {
+  /// Plans to take the changes of a branch into the store. It needs neither the write lock nor a second reader.
+  ///
+  /// - Parameters:
+  ///   - name: the branch.
+  ///   - objects: publishes only these objects, with what a clone of them would copy and inserted objects that they need
+  ///     (M13); nil for all changes.
+  /// - Throws: `branchNotFound`; `incompatibleModel`; ``MergeError`` for rules and answers that cannot be used.
+  public func planPublish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions())
+    throws -> MergePlan
+  {
+    try BranchMerge(store, name, .publish, only: objects, options).plan()
+  }
+
+  /// Takes the changes of a branch into the store, in one transaction. Afterwards the branch shows the merged state, and
+  /// has no changes of its own (M9).
+  ///
+  /// - Throws: ``MergeError`` if there are conflicts without an answer, answers that no longer fit, or broken rules of the
+  ///   model; `branchNotFound`, `incompatibleModel`, `busy`, `diskFull` and other errors of a write transaction. Nothing
+  ///   is merged then.
+  @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
+  public func publish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions()) throws
+    -> MergeResult
+  {
+    try BranchMerge(store, name, .publish, only: objects, options).run()
+  }
+
+  /// Publishes a branch from asynchronous code. Cancelling the task cancels the merge.
+  @discardableResult
+  public func publish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions())
+    async throws -> MergeResult
+  {
+    try await BranchMerge(store, name, .publish, only: objects, options).runOnWriterThread()
+  }
+
+  /// Plans to take the changes of the store into a branch.
+  ///
+  /// - Throws: the errors of ``planPublish(_:only:options:)``.
+  public func planUpdate(_ name: String, options: MergeOptions = MergeOptions()) throws -> MergePlan {
+    try BranchMerge(store, name, .update, only: nil, options).plan()
+  }
+
+  /// Takes the changes of the store into a branch, in one transaction. Afterwards the base of the branch is the store's
+  /// state, and the branch has as its own what differs from it (M9).
+  ///
+  /// - Throws: the errors of ``publish(_:only:options:)-(_,_,MergeOptions)``.
+  @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
+  public func update(_ name: String, options: MergeOptions = MergeOptions()) throws -> MergeResult {
+    try BranchMerge(store, name, .update, only: nil, options).run()
+  }
+
+  /// Updates a branch from asynchronous code. Cancelling the task cancels the merge.
+  @discardableResult
+  public func update(_ name: String, options: MergeOptions = MergeOptions()) async throws -> MergeResult {
+    try await BranchMerge(store, name, .update, only: nil, options).runOnWriterThread()
+  }
+}
