@@ -17,7 +17,7 @@ import KVCloneRecords
 /// What is written on a branch is seen on it only, and what is written elsewhere after its creation is not seen on it.
 /// A branch shares the file, the write lock, the hooks and the limits of its store.
 public struct StoreBranches: Sendable {
-  private let store: ObjectStore
+  package let store: ObjectStore
 
   init(_ store: ObjectStore) { self.store = store }
 
@@ -115,7 +115,7 @@ public struct StoreBranches: Sendable {
     }
   }
 
-  private func existingTables(_ name: String) throws(StoreError) -> BranchTables {
+  package func existingTables(_ name: String) throws(StoreError) -> BranchTables {
     try requireStore()
     guard let tables = try tables() else { throw BranchRecords.notFound(name) }
     return tables

@@ -4,7 +4,7 @@ import KVCloneRecords
 
 /// Finds the objects that differ between a snapshot and a later state: compares objects with preimages in both states,
 /// and reports those with later serials as inserted.
-struct SnapshotComparison {
+package struct SnapshotComparison {
   private let store: ObjectStore
   private let from: Snapshot
   private let to: Snapshot?
@@ -100,12 +100,12 @@ struct SnapshotComparison {
   // MARK: Changed keys
 
   /// The objects with preimages, and the changed chunks of lists.
-  struct Changes {
-    var objects = ObjectSet()
+  package struct Changes {
+    package var objects = ObjectSet()
     /// The chunks; sorted, without duplicates.
     var chunks: [ChunkPlace] = []
     /// The horizon of the first state, which identifies later entries.
-    let horizon: SnapshotHorizon
+    package let horizon: SnapshotHorizon
 
     init(horizon: SnapshotHorizon) { self.horizon = horizon }
 
@@ -138,7 +138,7 @@ struct SnapshotComparison {
     }
   }
 
-  static func changes(
+  package static func changes(
     in epochs: Range<UInt64>, _ first: SnapshotValue, _ session: borrowing Session,
     _ isCancelled: () -> Bool = { false }
   ) throws(StoreError) -> Changes {

@@ -9,14 +9,14 @@ import KVCloneModel
 import KVCloneRecords
 
 /// Creates, holds and deletes the snapshots of a store in a write transaction.
-struct SnapshotManager: ~Copyable, SessionOwner {
+package struct SnapshotManager: ~Copyable, SessionOwner {
   private var session: Session
 
-  init(_ session: consuming Session) {
+  package init(_ session: consuming Session) {
     self.session = session
   }
 
-  consuming func finish() -> Session { session }
+  package consuming func finish() -> Session { session }
 
   // MARK: Creating
 
@@ -24,7 +24,7 @@ struct SnapshotManager: ~Copyable, SessionOwner {
   /// too, first save preimages.
   ///
   /// - Parameter isBase: whether it is the hidden base of a branch, with a name that no other snapshot can have.
-  mutating func create(
+  package mutating func create(
     _ name: String, expires: Date?, userInfo: [String: String], isAutomatic: Bool, isBase: Bool = false
   ) throws(StoreError) -> (info: SnapshotInfo, value: SnapshotValue) {
     if !isBase { try SnapshotName.check(name, isAutomatic: isAutomatic) }
@@ -67,7 +67,7 @@ struct SnapshotManager: ~Copyable, SessionOwner {
   /// Creates a snapshot with a generated name that contains the time and the purpose.
   ///
   /// - Parameter purpose: a word, or empty.
-  mutating func createAutomatic(_ purpose: String, userInfo: [String: String]) throws(StoreError)
+  package mutating func createAutomatic(_ purpose: String, userInfo: [String: String]) throws(StoreError)
     -> (info: SnapshotInfo, value: SnapshotValue)
   {
     let time = Date().formatted(.iso8601.dateSeparator(.omitted).timeSeparator(.omitted))
@@ -219,7 +219,9 @@ struct SnapshotManager: ~Copyable, SessionOwner {
   mutating func deleteSuperfluous(
     _ retention: SnapshotRetention, sparing kept: String? = nil
   ) throws(StoreError) {
-    let automatic = try Snapshots.all(session.storage, session.schema.tables).filter(\.value.isAutomatic)
+    let automatic = try Snapshots.all(session.storage, session.schema.tables).filter {
+      $0.value.isAutomatic && !$0.name.hasPrefix(Self.mergePrefix)
+    }
     let superfluous = Set(retention.superfluous(automatic.map { ($0.name, $0.value.created) }))
     // Snapshots with holds and bases of branches stay, and so does the one that was just created.
     let youngest = automatic.last?.name
@@ -228,6 +230,23 @@ struct SnapshotManager: ~Copyable, SessionOwner {
         superfluous.contains($0.name) && $0.value.isDeletable && $0.name != youngest && $0.name != kept
       }.map(\.name))
   }
+
+  /// Creates the snapshot of the state before a merge, and deletes the oldest of other merges.
+  ///
+  /// - Parameter limit: the number of snapshots of merges to keep: they do not count for the retention of others.
+  /// - Returns: the name.
+  package mutating func createBeforeMerge(userInfo: [String: String], keeping limit: Int) throws(StoreError) -> String {
+    let name = try createAutomatic(Self.mergePurpose, userInfo: userInfo).info.name
+    let all = try Snapshots.all(session.storage, session.schema.tables).filter {
+      $0.value.isAutomatic && $0.name.hasPrefix(Self.mergePrefix)
+    }
+    let superfluous = all.dropLast(max(1, limit)).filter { $0.value.isDeletable && $0.name != name }
+    try delete(superfluous.map(\.name))
+    return name
+  }
+
+  private static let mergePurpose = "merge"
+  private static let mergePrefix = SnapshotName.automaticPrefix + mergePurpose + "-"
 
   private mutating func nameYoungest(_ youngest: (name: String, value: SnapshotValue)?) throws(StoreError) {
     let table = session.schema.tables.metadata

@@ -146,7 +146,7 @@ package final class PreimageRecorder: StorageDecorator, TransactionSpace {
 
   /// Records that an upload is about to become a value that the youngest snapshot does not contain, though its serial
   /// was assigned before: searches for newer blobs use only the lists of saved keys.
-  func noteCompletion(of blob: UInt64, _ tables: BlobTables) throws(StoreError) {
+  package func noteCompletion(of blob: UInt64, _ tables: BlobTables) throws(StoreError) {
     guard let horizon, horizon.sees(blob: blob) else { return }
     let key = ShortKey.blobInfo(blob)
     PreimageKey.write(table: .blobInfo, key: unsafePointers(key.bytes), epoch: horizon.epoch, to: preimageKey)

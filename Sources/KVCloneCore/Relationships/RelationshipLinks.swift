@@ -5,7 +5,7 @@ import KVCloneRecords
 package enum RelationshipLinks {
   /// Links `targets` to a relationship. To-one: replaces the target. To-many: adds the targets that are not members
   /// yet; an ordered relationship inserts them at `index`, and moves existing members there.
-  static func link(
+  package static func link(
     _ id: ObjectID, _ name: String, _ targets: [ObjectID], at index: Int? = nil, in session: inout Session
   ) throws(StoreError) {
     let relationship = try session.entity(of: id).relationship(name)
@@ -63,7 +63,7 @@ package enum RelationshipLinks {
   }
 
   /// Sets a to-one relationship.
-  static func setToOne(
+  package static func setToOne(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID?, in session: inout Session
   ) throws(StoreError) {
     let old = try session.toOne(id, relationship)
@@ -123,7 +123,7 @@ package enum RelationshipLinks {
   }
 
   /// Removes links; all of them if `targets` is nil.
-  static func unlink(_ id: ObjectID, _ name: String, _ targets: [ObjectID]?, in session: inout Session)
+  package static func unlink(_ id: ObjectID, _ name: String, _ targets: [ObjectID]?, in session: inout Session)
     throws(StoreError)
   {
     let relationship = try session.entity(of: id).relationship(name)

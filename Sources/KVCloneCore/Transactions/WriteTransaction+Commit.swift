@@ -1,12 +1,12 @@
 /// A write transaction that has passed all checks of a commit.
-struct PreparedCommit {
+package struct PreparedCommit {
   /// The objects with hooks that are called after the commit.
   let saved: [SavedObjects]
   /// Whether the transaction only deletes.
   let isDeleteOnly: Bool
 
   /// Calls the hooks, after the commit.
-  func announce(_ store: ObjectStore) {
+  package func announce(_ store: ObjectStore) {
     for saved in saved { saved.announce(store) }
   }
 }
@@ -29,7 +29,7 @@ extension WriteTransaction {
   /// Completes the changes, checks them, and writes what belongs to a commit.
   ///
   /// - Returns: nil if there is nothing to commit, or if `reasons` has collected everything.
-  mutating func prepareCommit(_ store: ObjectStore, dryRun reasons: PlanReasons? = nil) throws -> PreparedCommit? {
+  package mutating func prepareCommit(_ store: ObjectStore, dryRun reasons: PlanReasons? = nil) throws -> PreparedCommit? {
     store.noteSerials(of: session.changes, dryRun: reasons)
     if let failure = session.changes.failure { throw failure }
     // Without changes there is nothing to commit, and the counter stays.
@@ -52,6 +52,7 @@ extension WriteTransaction {
       let rejection = session.state.rejection
       throw rejection?(session, issues) ?? ValidationError(issues: issues)
     }
+    for complete in session.state.completions { try complete(&session) }
     try HistoryWriter.finish(in: &session)
     try session.writeCounters()
     try StoreLimits.check(in: session)

@@ -37,6 +37,10 @@ public struct MergeOptions: Sendable {
   public var maxBytes: UInt64?
   /// Whether each side that moves gets an automatic snapshot of its state before the merge. The default is true.
   public var createsSnapshots = true
+  /// The number of automatic snapshots of merges that the store and each branch keep, at least 1. The default is 10.
+  ///
+  /// ``StoreOptions/snapshotRetention`` does not count them.
+  public var retainedSnapshots = 10
   /// Whether the clones of a draft stay, as ordinary objects without a base (P7). The default is false: they are deleted.
   public var keepsClones = false
   /// The maximum number of objects in ``MergePlan/changes``. The default is 1,000.

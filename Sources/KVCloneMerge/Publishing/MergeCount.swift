@@ -1,14 +1,18 @@
 /// The numbers of objects that a merge inserts, updates and deletes.
 public struct MergeCount: Sendable, Hashable, Codable {
   /// The number of objects that come from theirs.
-  public var inserted = 0
+  public var inserted: Int
   /// The number of objects with other attributes or links.
-  public var updated = 0
+  public var updated: Int
   /// The number of deleted objects, including those that delete rules take along.
-  public var deleted = 0
+  public var deleted: Int
 
-  /// Creates counts of zero.
-  public init() {}
+  /// Creates counts.
+  public init(inserted: Int = 0, updated: Int = 0, deleted: Int = 0) {
+    self.inserted = inserted
+    self.updated = updated
+    self.deleted = deleted
+  }
 
   /// Whether nothing changes.
   public var isEmpty: Bool { inserted == 0 && updated == 0 && deleted == 0 }

@@ -49,7 +49,7 @@ public final class MergePlan: Sendable {
   /// Reads the merged state like a store: fetches, objects and dumps show what the merge would leave. Where a conflict
   /// has no answer, ours remains.
   ///
-  /// The state is computed for the call, without the write lock.
+  /// The state is computed for the call, in a dry run that holds the write lock until `body` returns.
   ///
   /// - Throws: the error of `body`; `busy` if a side has changed since the plan was made.
   public func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {

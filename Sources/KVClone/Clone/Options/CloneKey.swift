@@ -7,8 +7,8 @@ import KVCloneCore
 import KVCloneModel
 
 /// An idempotency key, with the arguments of the first call that used it (R31).
-struct CloneKey {
-  static let maximumLength = 255
+package struct CloneKey {
+  package static let maximumLength = 255
 
   let bytes: [UInt8]
   /// SHA-256 of the arguments in canonical form.

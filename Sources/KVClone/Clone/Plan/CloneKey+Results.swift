@@ -1,9 +1,9 @@
 #if canImport(FoundationEssentials)
-  import FoundationEssentials
+  package import FoundationEssentials
 #else
-  import Foundation
+  package import Foundation
 #endif
-import KVCloneCore
+package import KVCloneCore
 import KVCloneModel
 package import KVCloneRecords
 
@@ -32,6 +32,10 @@ extension CloneKey {
 
   private static func result(of operation: OperationValue, in session: borrowing Session) throws -> CloneResult {
     guard var result = StoredResult.decode(operation) else {
+      if StoredMerge.decode(operation) != nil {
+        throw CloneError(
+          .idempotencyKeyReused, "the idempotency key belongs to a merge (R31); use another key, or purge this one")
+      }
       throw StoreError(
         .corrupted, "the stored result of an idempotency key is corrupted; run `check`, or purge the key")
     }
@@ -46,12 +50,17 @@ extension CloneKey {
       commit: session.commit, time: Date().timeIntervalSinceReferenceDate,
       expires: expires?.timeIntervalSinceReferenceDate, roots: result.roots, argumentDigest: digest,
       result: try StoredResult.encode(result))
-    session.changes.isEmpty = false
-    let stored = value.encoded(seed: ValueEnvelope.seed(tableCode: .operations, key: bytes))
-    try session.storage.put(session.schema.tables.operations, bytes.span.bytes, stored.span.bytes)
+    try Self.store(value, bytes, in: &session)
   }
 
-  private static func operation(_ key: [UInt8], in session: borrowing Session) throws(StoreError) -> OperationValue? {
+  /// Stores the result of a call under its key.
+  package static func store(_ value: OperationValue, _ key: [UInt8], in session: inout Session) throws(StoreError) {
+    session.changes.isEmpty = false
+    let stored = value.encoded(seed: ValueEnvelope.seed(tableCode: .operations, key: key))
+    try session.storage.put(session.schema.tables.operations, key.span.bytes, stored.span.bytes)
+  }
+
+  package static func operation(_ key: [UInt8], in session: borrowing Session) throws(StoreError) -> OperationValue? {
     guard let value = try session.storage.get(session.schema.tables.operations, key.span.bytes) else { return nil }
     return try operation(value, key)
   }
@@ -119,12 +128,12 @@ extension CloneKey {
 }
 
 extension OperationValue {
-  func isExpired(at now: Date) -> Bool {
+  package func isExpired(at now: Date) -> Bool {
     expires.map { $0 <= now.timeIntervalSinceReferenceDate } ?? false
   }
 
   /// Whether the stored result can be decoded.
-  package var hasReadableResult: Bool { StoredResult.decode(self) != nil }
+  package var hasReadableResult: Bool { StoredResult.decode(self) != nil || StoredMerge.decode(self) != nil }
 }
 
 /// The part of a clone's result that is stored as JSON; its roots are a separate field.

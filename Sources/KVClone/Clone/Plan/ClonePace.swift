@@ -3,7 +3,9 @@ import KVCloneRecords
 import Synchronization
 
 /// The recent speed of clones in this process, to estimate how long another one will hold the write lock.
-final class ClonePace: Attachment {
+package final class ClonePace: Attachment {
+  package init() {}
+
   private struct State {
     // The initial estimate: a small record, and a slow disk.
     var secondsPerObject = 1e-6
@@ -19,7 +21,7 @@ final class ClonePace: Attachment {
   private let state = Mutex(State())
 
   /// Updates the estimate from a clone: the time to write it, and to commit it.
-  func note(objects: Int, written: UInt64, copied: UInt64 = 0, writing: Duration, commit: Duration) {
+  package func note(objects: Int, written: UInt64, copied: UInt64 = 0, writing: Duration, commit: Duration) {
     let (writing, commit) = (writing.seconds, commit.seconds)
     let byteCount = written.saturatingAdd(copied)
     state.withLock { state in
@@ -38,7 +40,7 @@ final class ClonePace: Attachment {
   }
 
   /// The estimated time of the write lock, until the durable commit.
-  func lockDuration(objects: Int, written: UInt64, copied: UInt64 = 0) -> Duration {
+  package func lockDuration(objects: Int, written: UInt64, copied: UInt64 = 0) -> Duration {
     let state = state.withLock { $0 }
     return .seconds(
       Double(objects) * state.secondsPerObject + Double(copied) * state.secondsPerCopiedByte

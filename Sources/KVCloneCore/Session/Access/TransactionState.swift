@@ -31,6 +31,8 @@ package struct TransactionState {
   package var history: HistoryRecorder?
   /// Records which objects were replaced in conflicts over uniqueness constraints, for use after the commit.
   package var replaced: ReplacedObjects?
+  /// Work at the commit, after hooks and validation: what it reads is what the commit leaves.
+  package var completions: [(inout Session) throws -> Void] = []
   /// Rejections by hooks, for the commit to report.
   var refusals: [ValidationIssue] = []
   /// The use of the store's limits, if it has any.

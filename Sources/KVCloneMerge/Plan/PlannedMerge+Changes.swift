@@ -1,0 +1,145 @@
+import KVCloneCore
+import KVCloneModel
+
+extension PlannedMerge {
+  /// The objects that an operation changes.
+  private var changedObjects: Set<ObjectID> {
+    var found: Set<ObjectID> = []
+    for operation in operations {
+      switch operation {
+      case .insert(let id, _, _), .set(let id, _, _), .setTarget(let id, _, _), .changeMembers(let id, _, _, _),
+        .setOrder(let id, _, _):
+        found.insert(id)
+      case .delete(let ids): found.formUnion(ids)
+      }
+    }
+    return found
+  }
+
+  /// The estimated size of the records, lists and index entries that the merge writes, in bytes.
+  package var estimatedByteCount: UInt64 {
+    operations.reduce(0) { sum, operation in
+      switch operation {
+      case .insert(_, _, let values): sum + 96 + Self.size(of: values)
+      case .set(_, _, let values): sum + 96 + Self.size(of: values)
+      case .setTarget: sum + 192
+      case .changeMembers(_, _, let added, let removed): sum + 96 * UInt64(1 + added.count + removed.count)
+      case .setOrder(_, _, let members): sum + 96 + 8 * UInt64(members.count)
+      case .delete(let ids): sum + 96 * UInt64(ids.count)
+      }
+    }
+  }
+
+  private static func size(of values: [MergeOperation.Assignment]) -> UInt64 {
+    values.reduce(0) { $0 + size(of: $1.value) }
+  }
+
+  private static func size(of value: AttributeValue?) -> UInt64 {
+    switch value {
+    case nil: 0
+    case .string(let text), .uri(let text): UInt64(text.utf8.count)
+    case .binary(let data), .transformable(let data): UInt64(data.count)
+    case .composite(let elements): elements.values.reduce(0) { $0 + size(of: $1) }
+    default: 16
+    }
+  }
+
+  /// - Throws: ``MergeError`` of the kind `limitExceeded`.
+  package func requireLimits(of options: MergeOptions) throws(MergeError) {
+    let total = MergeCount.total(of: counts)
+    let count = total.inserted + total.updated + total.deleted
+    if let limit = options.maxObjects, count > limit {
+      throw MergeError(
+        .limitExceeded, "the merge changes \(count) objects, and maxObjects is \(limit); nothing was merged")
+    }
+    if let limit = options.maxBytes, estimatedByteCount > limit {
+      throw MergeError(
+        .limitExceeded,
+        "the merge writes about \(estimatedByteCount) bytes, and maxBytes is \(limit); nothing was merged")
+    }
+  }
+
+  /// The first changes in ascending order of ids, with the three values of each property.
+  package func changes(_ sides: (ours: MergeSideStates, theirs: MergeSideStates), limit: Int) throws -> [MergeChange] {
+    var results: [ObjectID: ChangeDraft] = [:]
+    let listed = Set(changedObjects.sorted().prefix(max(0, limit)))
+    for operation in operations {
+      switch operation {
+      case .insert(let id, let entity, let values) where listed.contains(id):
+        results[id, default: ChangeDraft(entity, .insert)].note(values)
+      case .set(let id, let entity, let values) where listed.contains(id):
+        results[id, default: ChangeDraft(entity, .update)].note(values)
+      case .setTarget(let id, let relationship, let target) where listed.contains(id):
+        try note(id, relationship, target.map { [$0] } ?? [], sides, &results)
+      case .changeMembers(let id, let relationship, let added, let removed) where listed.contains(id):
+        let present = try sides.ours.now.membersIfPresent(of: id, relationship)
+        try note(id, relationship, present.filter { !removed.contains($0) } + added, sides, &results)
+      case .setOrder(let id, let relationship, let members) where listed.contains(id):
+        try note(id, relationship, members, sides, &results)
+      case .delete(let ids):
+        for id in ids where listed.contains(id) {
+          guard let entity = try sides.ours.now.entity(of: id) else { continue }
+          results[id] = ChangeDraft(entity, .delete)
+        }
+      default: continue
+      }
+    }
+    return try results.sorted { $0.key < $1.key }.map { id, draft in try draft.change(id, sides) }
+  }
+
+  private func note(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ members: [ObjectID],
+    _ sides: (ours: MergeSideStates, theirs: MergeSideStates), _ results: inout [ObjectID: ChangeDraft]
+  ) throws {
+    guard let entity = try sides.ours.now.entity(of: id) ?? sides.theirs.now.entity(of: id) else { return }
+    results[id, default: ChangeDraft(entity, .update)].relationships[relationship.code] = members
+  }
+}
+
+/// The result of one object, before its values in the three states are read.
+private struct ChangeDraft {
+  let entity: CompiledEntity
+  let kind: MergeChange.Kind
+  var attributes: [UInt16: AttributeValue?] = [:]
+  var relationships: [UInt16: [ObjectID]] = [:]
+
+  init(_ entity: CompiledEntity, _ kind: MergeChange.Kind) {
+    self.entity = entity
+    self.kind = kind
+  }
+
+  mutating func note(_ values: [MergeOperation.Assignment]) {
+    for value in values { attributes[value.attribute.code] = .some(value.value) }
+  }
+
+  func change(_ id: ObjectID, _ sides: (ours: MergeSideStates, theirs: MergeSideStates)) throws -> MergeChange {
+    var properties: [MergeChange.Property] = []
+    if kind == .delete { return MergeChange(kind: kind, id: id, entity: entity.name, properties: []) }
+    let states: [any MergeState] = [sides.theirs.base(of: id), sides.ours.now, sides.theirs.now]
+    let shown = try states.map { try $0.entity(of: id) == nil ? nil : try $0.values(of: id, entity) }
+    for (index, attribute) in entity.attributes.enumerated() {
+      guard let result = attributes[attribute.code] else { continue }
+      let values = shown.map { $0.map { ObjectConflict.Value.attribute($0[index]) } }
+      if kind == .insert, result == nil { continue }
+      properties.append(
+        .init(
+          name: attribute.path, base: values[0], ours: values[1], theirs: values[2], result: .attribute(result)))
+    }
+    for relationship in entity.relationships {
+      guard let result = relationships[relationship.code] else { continue }
+      let values = try states.indices.map { index throws -> ObjectConflict.Value? in
+        guard shown[index] != nil else { return nil }
+        return Self.value(try states[index].members(of: id, relationship), relationship)
+      }
+      properties.append(
+        .init(
+          name: relationship.name, base: values[0], ours: values[1], theirs: values[2],
+          result: Self.value(result, relationship)))
+    }
+    return MergeChange(kind: kind, id: id, entity: entity.name, properties: properties)
+  }
+
+  private static func value(_ members: [ObjectID], _ relationship: CompiledRelationship) -> ObjectConflict.Value {
+    relationship.isToMany ? .members(members) : .object(members.first)
+  }
+}
