@@ -11,7 +11,7 @@ import KVCloneRecords
 
 /// Creates and deletes the branches of a store in a write transaction of the store.
 package struct BranchManager: ~Copyable, SessionOwner {
-  private var session: Session
+  var session: Session
 
   package init(_ session: consuming Session) {
     self.session = session
@@ -29,10 +29,7 @@ package struct BranchManager: ~Copyable, SessionOwner {
     guard try BranchRecords.find(session.storage, tables, name) == nil else {
       throw StoreError(.branchExists, "the branch \(name) already exists; delete it, or choose another name")
     }
-    let last = try session.counter(MetadataKey.layer)
-    guard let number = UInt32(exactly: last + 1), number < .max else {
-      throw StoreError(.limitExceeded, "the store has used all numbers of branches; dump it, and load the dump")
-    }
+    let number = try nextLayer()
     let (base, counts) = try makeBase(snapshot, layer: number + 1)
     let record = BranchValue(
       number: number, created: Date().timeIntervalSinceReferenceDate,
@@ -47,8 +44,16 @@ package struct BranchManager: ~Copyable, SessionOwner {
     return (record, tables)
   }
 
+  /// Returns the next number of a branch or a layer, which the caller writes.
+  func nextLayer() throws(StoreError) -> UInt32 {
+    guard let number = UInt32(exactly: try session.counter(MetadataKey.layer) + 1), number < .max else {
+      throw StoreError(.limitExceeded, "the store has used all numbers of branches; dump it, and load the dump")
+    }
+    return number
+  }
+
   /// Makes a snapshot the base of a new layer, and returns it with the numbers of its objects.
-  private mutating func makeBase(_ snapshot: Snapshot?, layer: UInt32) throws(StoreError)
+  mutating func makeBase(_ snapshot: Snapshot?, layer: UInt32) throws(StoreError)
     -> (base: (name: String, value: SnapshotValue), counts: [BranchValue.ObjectCount])
   {
     guard let snapshot else {
@@ -110,7 +115,7 @@ package struct BranchManager: ~Copyable, SessionOwner {
   }
 
   /// Deletes all entries of a layer or of a branch, with the chunks of blobs that nothing else describes.
-  private mutating func deleteEntries(under number: UInt32, _ tables: BranchTables) throws(StoreError) {
+  mutating func deleteEntries(under number: UInt32, _ tables: BranchTables) throws(StoreError) {
     let prefix = OverlayKey.prefix(number)
     var keys: [[UInt8]] = []
     var blobs: [UInt64] = []

@@ -1,5 +1,5 @@
 package import KVCloneCore
-package import KVCloneRecords
+import KVCloneRecords
 
 extension BlobTables {
   /// Counts a reference to a blob from a record of another state of the store. If the blob's description was deleted

@@ -1,6 +1,6 @@
-import KVCloneCore
+package import KVCloneCore
 import KVCloneModel
-import KVCloneRecords
+package import KVCloneRecords
 
 /// Finds the objects that differ between a snapshot and a later state: compares objects with preimages in both states,
 /// and reports those with later serials as inserted.

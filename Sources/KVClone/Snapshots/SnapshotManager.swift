@@ -1,12 +1,12 @@
 #if canImport(FoundationEssentials)
-  import FoundationEssentials
+  package import FoundationEssentials
 #else
-  import Foundation
+  package import Foundation
 #endif
 import KVCloneBranches
-import KVCloneCore
+package import KVCloneCore
 import KVCloneModel
-import KVCloneRecords
+package import KVCloneRecords
 
 /// Creates, holds and deletes the snapshots of a store in a write transaction.
 package struct SnapshotManager: ~Copyable, SessionOwner {
@@ -44,7 +44,8 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
       nextLayoutID: session.schema.codes.lastLayout &+ 1, nextIndexID: session.schema.codes.lastIndex &+ 1,
       nextEntityCode: session.schema.codes.lastEntity &+ 1, watermarks: [])
     value.isAutomatic = isAutomatic
-    value.isUnfinished = hasChanges
+    // A base is made at the commit, after hooks and validation.
+    value.isUnfinished = hasChanges && !isBase
     value.isHidden = isBase
     value.layerCount = isBase ? 1 : 0
     for rootCode in session.schema.rootCodes {

@@ -232,9 +232,19 @@ package final class BranchBackend: StorageDecorator {
 
   package var nextIndexID: UInt16 { horizon.nextIndexID }
 
+  /// The branch, with the changes of this transaction.
+  package var currentRecord: BranchValue { record }
+
+  /// Writes the branch's record, if the transaction has changed the branch. A transaction of the store that also writes
+  /// a branch calls it instead of `commit`.
+  package func finish() throws(StoreError) {
+    if isChanged { try writeRecord() }
+    isChanged = false
+  }
+
   package func commit() throws(StoreError) {
     do throws(StoreError) {
-      if isChanged { try writeRecord() }
+      try finish()
     } catch {
       inner.abort()
       throw error

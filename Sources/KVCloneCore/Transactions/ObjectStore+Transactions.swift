@@ -219,14 +219,14 @@ extension ObjectStore {
   }
 
   /// The shared context of the store's write sessions.
-  var writeContext: StoreContext { context.with(registeredHooks) }
+  package var writeContext: StoreContext { context.with(registeredHooks) }
 
   private var registeredHooks: LifecycleTable? { attachments.value(of: RegisteredHooks.self).table.withLock { $0 } }
 }
 
 extension Session {
   /// Prepares a new write session: for snapshots, limits and the history.
-  mutating func beginWrite(author: String) throws(StoreError) {
+  package mutating func beginWrite(author: String) throws(StoreError) {
     try storage.record(schema, commit: commit)
     try StoreLimits.begin(in: &self)
     try HistoryWriter.begin(author: author, in: &self)

@@ -36,8 +36,12 @@ struct BranchMerge: Sendable {
   // MARK: Planning
 
   func plan() throws -> MergePlan {
+    // Before the transaction begins: opening tables waits for writers.
     let tables = try store.branches.existingTables(name)
-    let session = try store.readSession()
+    return try plan(over: store.readSession(), tables)
+  }
+
+  private func plan(over session: borrowing Session, _ tables: BranchTables) throws -> MergePlan {
     let backend = session.storage.backend
     let states = try BranchStates(store, name, tables, engine: backend, backend)
     let planned = try planned(states)
@@ -46,7 +50,7 @@ struct BranchMerge: Sendable {
     return MergePlan(
       planned, changes: try planned.changes(sides, limit: options.listedChanges), bytesWritten: byteCount,
       lockDuration: pace.clones.lockDuration(objects: planned.operations.count, written: byteCount)
-    ) { [self] body in try MergePreview(self, planned, commit: states.commit).read(body) }
+    ) { [self, commit = states.commit] body in try MergePreview(self, planned, commit: commit).read(body) }
   }
 
   private func planned(_ states: BranchStates) throws -> PlannedMerge {
@@ -66,7 +70,7 @@ struct BranchMerge: Sendable {
       // The plan is made without the lock. If another transaction has committed before the lock is taken, it is
       // repeated; the last time under the lock, so that busy writers cannot delay a merge for ever.
       for number in 1...3 {
-        let planned = number < 3 ? try planWithoutLock(tables) : nil
+        let planned = number < 3 ? try mergeable(over: store.readSession(), tables) : nil
         if var result = try merge(planned, key, tables) {
           result.duration = .now - start
           return result
@@ -85,8 +89,9 @@ struct BranchMerge: Sendable {
     }
   }
 
-  private func planWithoutLock(_ tables: BranchTables) throws -> (commit: UInt64, plan: PlannedMerge) {
-    let session = try store.readSession()
+  private func mergeable(over session: borrowing Session, _ tables: BranchTables) throws
+    -> (commit: UInt64, plan: PlannedMerge)
+  {
     let backend = session.storage.backend
     let states = try BranchStates(store, name, tables, engine: backend, backend)
     let plan = try planned(states)
@@ -123,7 +128,7 @@ struct BranchMerge: Sendable {
     let announcement: PreparedCommit?
     switch direction {
     case .publish:
-      result.snapshots = try publish(plan, states, in: &transaction)
+      result.snapshots = try publish(plan, states, branch, in: &transaction)
       announcement = nil
     case .update:
       (result.snapshots, announcement) = try update(plan, states, branch, in: &transaction)
@@ -143,51 +148,88 @@ struct BranchMerge: Sendable {
     return result
   }
 
-  private var userInfo: [String: String] { ["merge": direction.rawValue, "branch": name] }
-
   /// Carries the plan out on the store, and empties the branch.
   ///
   /// - Returns: the names of the automatic snapshots.
-  private func publish(_ plan: PlannedMerge, _ states: BranchStates, in transaction: inout WriteTransaction) throws
-    -> [String]
-  {
+  private func publish(
+    _ plan: PlannedMerge, _ states: BranchStates, _ branch: ObjectStore, in transaction: inout WriteTransaction
+  ) throws -> [String] {
     var snapshots: [String] = []
     if options.createsSnapshots {
-      let (userInfo, limit) = (userInfo, options.retainedSnapshots)
       snapshots.append(
         try SnapshotManager.change(in: &transaction) { (manager) throws(StoreError) in
-          try manager.createBeforeMerge(userInfo: userInfo, keeping: limit)
+          try createSnapshot(&manager)
         })
       snapshots.append(
-        try BranchManager.change(in: &transaction) { (manager) throws(StoreError) in
-          try manager.createAutomaticSnapshot(ofBranch: name)
+        try transaction.change { session in
+          try BranchManager.own(&session) { manager in try createSnapshot(of: branch, &manager) }
         })
     }
     try apply(plan, states.theirs(direction), in: &transaction)
     // After hooks, so that what they change is part of the merged state.
-    transaction.session.state.completions.append { [name] session in
-      _ = try BranchManager.own(&session) { (manager) throws(StoreError) in try manager.rebaseEmpty(name) }
+    transaction.session.state.completions.append { session in
+      try BranchManager.own(&session) { manager in
+        try announce(states, to: branch, &manager)
+        try manager.rebase(branch)
+      }
     }
     return snapshots
   }
 
+  /// Carries the plan out on the branch, and moves its base to the state of the store.
   private func update(
     _ plan: PlannedMerge, _ states: BranchStates, _ branch: ObjectStore, in transaction: inout WriteTransaction
   ) throws -> ([String], PreparedCommit?) {
     try transaction.change { session in
       try BranchManager.own(&session) { manager in
         var snapshots: [String] = []
-        if options.createsSnapshots { snapshots.append(try manager.createAutomaticSnapshot(ofBranch: name)) }
+        if options.createsSnapshots { snapshots.append(try createSnapshot(of: branch, &manager)) }
         var announcement: PreparedCommit?
-        try manager.write(onBranch: name) { session in
+        try manager.write(on: branch) { session in
           try MergeTransaction.own(&session) { ours in
             try apply(plan, states.theirs(direction), in: &ours.transaction)
             announcement = try ours.transaction.prepareCommit(branch)
           }
         }
-        _ = try manager.rebaseKeepingChanges(name)
+        try manager.rebase(branch) { merged, fresh in try keepDifferences(states, merged, in: &fresh) }
         return (snapshots, announcement)
       }
+    }
+  }
+
+  private func createSnapshot(_ manager: inout SnapshotManager) throws(StoreError) -> String {
+    try manager.createBeforeMerge(
+      userInfo: ["merge": direction.rawValue, "branch": name], keeping: options.retainedSnapshots)
+  }
+
+  private func createSnapshot(of branch: ObjectStore, _ manager: inout BranchManager) throws -> String {
+    try manager.write(on: branch) { session in
+      try SnapshotManager.own(&session) { (manager) throws(StoreError) in try createSnapshot(&manager) }
+    }
+  }
+
+  /// Writes what differs between the store and the merged state of the branch: the merge of both over the state of the
+  /// store, which has no conflicts.
+  private func keepDifferences(_ states: BranchStates, _ merged: borrowing Session, in fresh: inout Session) throws {
+    func state(_ session: borrowing Session) -> SessionMergeState {
+      SessionMergeState(
+        store.context.session(StorageTransaction(lookingInto: session.storage), session.schema))
+    }
+    let (present, branch) = (state(fresh), state(merged))
+    let changed = try states.allChanged(with: merged.storage)
+    let plan = try MergePlanner.plan(
+      store.schema, ours: MergeSideStates(base: present, now: present, changed: ObjectSet()),
+      theirs: MergeSideStates(base: present, now: branch, changed: changed), options: MergeOptions(policy: .theirs))
+    try MergeApplication.own(&fresh) { application in try application.apply(plan, from: merged, monitor) }
+    for case .delete(let ids) in plan.operations { _ = try ObjectDeletion.deleteAll(ObjectSet(ids), in: &fresh) }
+  }
+
+  /// Records in the history of the branch that a publish changed its content (B7).
+  private func announce(_ states: BranchStates, to branch: ObjectStore, _ manager: inout BranchManager) throws {
+    try manager.write(on: branch) { session in
+      guard session.state.history != nil else { return }
+      try states.noteChangesOfStore(in: &session)
+      try HistoryWriter.finish(in: &session)
     }
   }
 

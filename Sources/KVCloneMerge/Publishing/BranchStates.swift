@@ -20,6 +20,7 @@ struct BranchStates {
   private let branch: (now: SessionMergeState, changed: ObjectSet)
   private let context: StoreContext
   private let schema: Schema
+  private let tables: BranchTables
   private let views: (store: any StorageBackend, branch: any StorageBackend)
 
   /// - Parameters:
@@ -39,7 +40,7 @@ struct BranchStates {
     let horizon = try BranchRecords.horizon(of: layer, branch: name, storage, tables, schema.orderedLists)
     let snapshot = try Snapshots.existing(storage, schema.tables, layer.baseName, epoch: layer.baseEpoch)
     let ofBranch = BranchBackend(engine, tables, name: name, record, horizon)
-    (context, self.schema, views) = (store.context, schema, (view, ofBranch))
+    (context, self.schema, self.tables, views) = (store.context, schema, tables, (view, ofBranch))
     func session(_ backend: any StorageBackend) -> Session {
       store.context.session(StorageTransaction(lookingInto: backend), schema)
     }
@@ -73,6 +74,41 @@ struct BranchStates {
   /// Whether a merge moves anything, be it only the base.
   func moves(_ direction: BranchMerge.Direction) -> Bool {
     !store.changed.isEmpty || direction == .publish && record.entryCount > 0
+  }
+
+  /// All objects that either side changed since the base, and those that the branch has changed in the transaction.
+  func allChanged(with storage: borrowing StorageTransaction) throws(StoreError) -> ObjectSet {
+    var all = try Self.objects(changedIn: record.present.code, tables, storage)
+    store.changed.forEach { id in
+      _ = all.insert(id)
+      return true
+    }
+    return all
+  }
+
+  /// Records the changes of the store since the base in the history of a session on the branch.
+  func noteChangesOfStore(in session: inout Session) throws(StoreError) {
+    var next = store.changed.first(from: ObjectID(rawValue: 0))
+    while let id = next {
+      next = store.changed.first(from: ObjectID(rawValue: id.rawValue + 1))
+      let (before, after) = (try branch.now.entity(of: id), try store.now.entity(of: id))
+      switch (before, after) {
+      case (nil, nil): continue
+      case (nil, .some): session.state.history?.noteInserts(from: id, count: 1)
+      case (.some(let entity), nil):
+        _ = try session.load(id)
+        try HistoryWriter.noteDeletion(id, entity, in: &session)
+      case (.some, .some(let entity)):
+        let (old, new) = (try branch.now.values(of: id, entity), try store.now.values(of: id, entity))
+        for (index, attribute) in entity.attributes.enumerated() where old[index] != new[index] {
+          session.state.history?.noteUpdate(id, property: attribute.code)
+        }
+        for relationship in entity.relationships {
+          if try branch.now.members(of: id, relationship) == store.now.members(of: id, relationship) { continue }
+          session.state.history?.noteUpdate(id, property: relationship.code)
+        }
+      }
+    }
   }
 
   /// Adds the objects that the store inserted since the base.

@@ -22,7 +22,7 @@ struct MergeKey {
   init?(_ subject: [String], _ objects: [ObjectID]?, _ options: MergeOptions) throws {
     guard let key = options.idempotencyKey else { return nil }
     guard (1...CloneKey.maximumLength).contains(key.utf8.count) else {
-      throw StoreError(.invalidConfiguration, "an idempotency key has 1 to \(CloneKey.maximumLength) bytes")
+      throw CloneError(.invalidConfiguration, "an idempotency key has 1 to \(CloneKey.maximumLength) bytes")
     }
     bytes = Array(key.utf8)
     expires = options.idempotencyExpiresAt

@@ -67,7 +67,7 @@ public struct MergeResult: Sendable {
   /// The conflicts with the answers that were applied.
   public let resolved: [ResolvedConflict]
   /// The names of the automatic snapshots of the states before the merge: of ours, then of theirs.
-  public let snapshots: [String]
+  public internal(set) var snapshots: [String]
   /// The time from planning to the durable commit.
   public internal(set) var duration: Duration
   /// Whether the idempotency key was known: this is the result of the first call, and this call merged nothing (M11).

@@ -30,7 +30,7 @@ struct MergePreview {
     } else {
       try transaction.change { session in
         try BranchManager.own(&session) { manager in
-          try manager.write(onBranch: merge.name) { session in
+          try manager.write(on: branch) { session in
             try MergeTransaction.own(&session) { ours in try show(states, branch, in: &ours.transaction, body) }
           }
         }
