@@ -59,7 +59,7 @@ package struct BranchManager: ~Copyable, SessionOwner {
     guard let snapshot else {
       let name = SnapshotName.ofBase(layer: layer)
       let value = try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
-        try snapshots.create(name, expires: nil, userInfo: [:], isAutomatic: false, isBase: true).value
+        try snapshots.create(name, expires: nil, userInfo: [:], isAutomatic: false, base: .ofLayer).value
       }
       return ((name, value), try SnapshotObjectCounts.present(in: session))
     }

@@ -80,6 +80,10 @@ public struct StoreBranches: Sendable {
     return try PreimageSweeper(session).retainedByteCount(of: value, among: all) { false }
   }
 
+  /// Returns the hidden snapshots that branches and drafts began from, in the order of creation. They cannot be deleted
+  /// by name.
+  public func bases() throws(StoreError) -> [SnapshotInfo] { try StoreSnapshots(store).bases() }
+
   /// Deletes a branch with everything that was written on it. Later transactions on it throw `branchNotFound`.
   ///
   /// Time and space depend on what the branch wrote, and on what only its base retains.

@@ -25,8 +25,7 @@ extension ObjectStore {
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func createSnapshot(named name: String, expiresAt expires: Date? = nil, userInfo: [String: String] = [:])
-    throws
-    -> Snapshot
+    throws -> Snapshot
   {
     try StoreSnapshots(self).create(name, expires, userInfo)
   }
@@ -56,16 +55,12 @@ extension ObjectStore {
   }
 
   /// Returns the descriptions of all named snapshots, in the order of creation.
-  public func snapshots() throws(StoreError) -> [SnapshotInfo] {
-    try StoreSnapshots(self).all()
-  }
+  public func snapshots() throws(StoreError) -> [SnapshotInfo] { try StoreSnapshots(self).all() }
 
   /// Returns the snapshot with a name.
   ///
   /// - Throws: `snapshotNotFound`.
-  public func snapshot(named name: String) throws(StoreError) -> Snapshot {
-    try StoreSnapshots(self).named(name)
-  }
+  public func snapshot(named name: String) throws(StoreError) -> Snapshot { try StoreSnapshots(self).named(name) }
 
   /// Deletes named snapshots, and the preimages that only they need. Deletes either all of them or none.
   ///

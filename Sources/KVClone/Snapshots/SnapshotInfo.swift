@@ -27,7 +27,7 @@ public struct SnapshotInfo: Sendable, Hashable {
   /// The name of the model version for reading the snapshot; nil if that version has no name.
   public let modelVersion: String?
 
-  /// Whether the snapshot is the base of a branch. It cannot be deleted before the branch.
+  /// Whether the snapshot is the base of a branch or a draft. It cannot be deleted before these.
   public let isBase: Bool
 
   /// The snapshot's number among all snapshots that the store ever had: strictly increasing, and never reused.
@@ -42,7 +42,7 @@ public struct SnapshotInfo: Sendable, Hashable {
     holds = value.holds.sorted()
     userInfo = (try? JSONDecoder().decode([String: String].self, from: Data(value.userInfo))) ?? [:]
     isAutomatic = value.isAutomatic
-    isBase = value.layerCount > 0
+    isBase = value.layerCount > 0 || value.isDraft
     self.modelVersion = modelVersion
     epoch = value.epoch
   }

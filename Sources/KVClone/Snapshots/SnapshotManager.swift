@@ -20,14 +20,22 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
 
   // MARK: Creating
 
+  /// The uses of a hidden snapshot.
+  package enum BaseUse {
+    /// Of a layer of a branch.
+    case ofLayer
+    /// Of clones that can be merged into their sources.
+    case ofClones
+  }
+
   /// Creates a snapshot of the current state of this transaction, and ends an epoch: later changes, in this transaction
   /// too, first save preimages.
   ///
-  /// - Parameter isBase: whether it is the hidden base of a branch, with a name that no other snapshot can have.
+  /// - Parameter base: the use as a hidden base, with a name that no other snapshot can have; nil for others.
   package mutating func create(
-    _ name: String, expires: Date?, userInfo: [String: String], isAutomatic: Bool, isBase: Bool = false
+    _ name: String, expires: Date?, userInfo: [String: String], isAutomatic: Bool, base: BaseUse? = nil
   ) throws(StoreError) -> (info: SnapshotInfo, value: SnapshotValue) {
-    if !isBase { try SnapshotName.check(name, isAutomatic: isAutomatic) }
+    if base == nil { try SnapshotName.check(name, isAutomatic: isAutomatic) }
     guard try Snapshots.find(session.storage, session.schema.tables, name) == nil else {
       throw StoreError(
         .snapshotExists, "the snapshot \(name) already exists; delete it, or choose another name")
@@ -45,9 +53,10 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
       nextEntityCode: session.schema.codes.lastEntity &+ 1, watermarks: [])
     value.isAutomatic = isAutomatic
     // A base is made at the commit, after hooks and validation.
-    value.isUnfinished = hasChanges && !isBase
-    value.isHidden = isBase
-    value.layerCount = isBase ? 1 : 0
+    value.isUnfinished = hasChanges && base == nil
+    value.isHidden = base != nil
+    value.layerCount = base == .ofLayer ? 1 : 0
+    value.isDraft = base == .ofClones
     for rootCode in session.schema.rootCodes {
       let next = try coming(session.changes.nextSerials[rootCode], MetadataKey.serial(rootCode: rootCode))
       value.watermarks.append(.init(rootCode: rootCode, nextSerial: next))
@@ -187,12 +196,30 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
           .snapshotInUse,
           "the snapshot \(name) is the base of a branch; delete the branch first (`branch list` shows it)")
       }
+      if found.value.isDraft {
+        throw StoreError(
+          .snapshotInUse,
+          "the snapshot \(name) is the base of a draft; merge or delete the draft first (`merge --list` shows it)")
+      }
       doomed.insert(found.value.epoch)
     }
+    try delete(doomed, Set(names), of: all)
+  }
+
+  /// Deletes the base of clones.
+  mutating func deleteBase(_ name: String) throws(StoreError) {
+    let all = try Snapshots.all(session.storage, session.schema.tables)
+    guard let found = all.first(where: { $0.name == name }) else { return }
+    try delete([found.value.epoch], [name], of: all)
+  }
+
+  private mutating func delete(
+    _ doomed: Set<UInt64>, _ names: Set<String>, of all: [(name: String, value: SnapshotValue)]
+  ) throws(StoreError) {
     if doomed.isEmpty { return }
     session.changes.isEmpty = false
     try session.storage.recorder?.flush()
-    for name in Set(names) {
+    for name in names {
       let key = Array(name.utf8)
       try session.storage.delete(session.schema.tables.snapshots, key.span.bytes)
     }
@@ -210,6 +237,10 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
     let expired = try Snapshots.all(session.storage, session.schema.tables)
       .filter { $0.value.isDeletable && ($0.value.expires ?? .infinity) <= now }.map(\.name)
     try delete(expired)
+    for base in try CloneBase.all(in: session) {
+      let isAbandoned = try base.isAbandoned(in: session)
+      if isAbandoned || base.isExpired() { try deleteBase(base.name) }
+    }
     return expired
   }
 
@@ -261,6 +292,6 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
 }
 
 extension SnapshotValue {
-  /// Whether nothing prevents the deletion: neither a hold nor a branch.
-  var isDeletable: Bool { holds.isEmpty && layerCount == 0 }
+  /// Whether nothing prevents the deletion: neither a hold nor a branch nor a draft.
+  var isDeletable: Bool { holds.isEmpty && layerCount == 0 && !isDraft }
 }

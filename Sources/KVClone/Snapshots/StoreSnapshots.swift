@@ -46,6 +46,15 @@ struct StoreSnapshots {
     }
   }
 
+  /// Returns the descriptions of the hidden bases of branches and drafts, in the order of creation.
+  func bases() throws(StoreError) -> [SnapshotInfo] {
+    let session = try store.readSession()
+    let hidden = try Snapshots.all(session.storage, session.schema.tables).filter(\.value.isHidden)
+    return try hidden.map { (name, value) throws(StoreError) in
+      SnapshotInfo(name, value, modelVersion: try modelVersion(of: value, session))
+    }
+  }
+
   func named(_ name: String) throws(StoreError) -> Snapshot {
     let session = try store.readSession()
     let value = try Snapshots.existing(session.storage, store.schema.tables, name)
@@ -66,7 +75,8 @@ struct StoreSnapshots {
 
   func deleteExpired() throws -> [String] {
     // Usually none is expired, so the write lock is not needed.
-    guard try all().contains(where: { $0.isExpired() && $0.holds.isEmpty && !$0.isBase }) else { return [] }
+    let isNeeded = try all().contains { $0.isExpired() && $0.holds.isEmpty && !$0.isBase }
+    guard try isNeeded || !CloneBase.all(in: store.readSession()).isEmpty else { return [] }
     return try change { (snapshots) throws(StoreError) in
       let expired = try snapshots.deleteExpired()
       snapshots.markDeleteOnly()

@@ -15,33 +15,53 @@ package struct ProvenanceValue: ValueCodec, Hashable {
   package var operation: UInt64
   /// The source's store, if it is another one.
   package var store: UUID?
+  /// The base of the clone, if it is part of a draft.
+  package var draft: Draft?
+
+  /// The base that a draft's clones share, and the copy that one of them belongs to.
+  package struct Draft: Hashable, Sendable {
+    /// The number of the base, which names its snapshot.
+    package var base: UInt32
+    /// The number of the copy, from 0.
+    package var copy: UInt32
+
+    package init(base: UInt32, copy: UInt32) {
+      self.base = base
+      self.copy = copy
+    }
+  }
 
   private static let hasStore: UInt64 = 1
+  private static let hasDraft: UInt64 = 2
 
-  package init(source: ObjectID, commit: UInt64, operation: UInt64, store: UUID? = nil) {
+  package init(source: ObjectID, commit: UInt64, operation: UInt64, store: UUID? = nil, draft: Draft? = nil) {
     self.source = source
     self.commit = commit
     self.operation = operation
     self.store = store
+    self.draft = draft
   }
 
   package func write(to writer: inout ByteWriter) {
     writer.put64(source.rawValue)
     writer.put64(commit)
     writer.put64(operation)
-    writer.put64(store == nil ? 0 : Self.hasStore)
+    writer.put64((store == nil ? 0 : Self.hasStore) | (draft == nil ? 0 : Self.hasDraft))
     if let store { withUnsafeBytes(of: store.uuid) { writer.putRaw($0) } }
+    if let draft {
+      writer.put32(draft.base)
+      writer.put32(draft.copy)
+    }
   }
 
   package init(from reader: inout ByteReader) throws(RecordError) {
     source = ObjectID(rawValue: try reader.get64())
     commit = try reader.get64()
     operation = try reader.get64()
-    switch try reader.get64() {
-    case 0: store = nil
-    case Self.hasStore: store = try reader.getUUID()
-    default: throw .badFlag
-    }
+    let flags = try reader.get64()
+    guard flags <= Self.hasStore | Self.hasDraft else { throw .badFlag }
+    if flags & Self.hasStore != 0 { store = try reader.getUUID() }
+    if flags & Self.hasDraft != 0 { draft = Draft(base: try reader.get32(), copy: try reader.get32()) }
   }
 }
 

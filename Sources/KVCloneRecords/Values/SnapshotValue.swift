@@ -23,6 +23,8 @@ package struct SnapshotValue: ValueCodec, Hashable {
   package var isUnfinished = false
   /// Whether it was made for branches: it has no name of a user's, and is deleted with the last layer on it.
   package var isHidden = false
+  /// Whether it is the base of clones that can be merged into their sources; its user info describes them.
+  package var isDraft = false
   /// The epoch that began with it: it needs the preimages of this epoch and later ones.
   package var epoch: UInt64
   /// The last commit that it includes.
@@ -68,7 +70,8 @@ package struct SnapshotValue: ValueCodec, Hashable {
 
   package func write(to writer: inout ByteWriter) {
     writer.put32(
-      (isAutomatic ? 1 : 0) | (isUnfinished ? 2 : 0) | (layerCount > 0 ? 4 : 0) | (isHidden ? 8 : 0))
+      (isAutomatic ? 1 : 0) | (isUnfinished ? 2 : 0) | (layerCount > 0 ? 4 : 0) | (isHidden ? 8 : 0)
+        | (isDraft ? 16 : 0))
     writer.put32(UInt32(holds.count))
     writer.put64(epoch)
     writer.put64(commit)
@@ -92,10 +95,11 @@ package struct SnapshotValue: ValueCodec, Hashable {
 
   package init(from reader: inout ByteReader) throws(RecordError) {
     let flags = try reader.get32()
-    guard flags <= 15 else { throw .badFlag }
+    guard flags <= 31 else { throw .badFlag }
     isAutomatic = flags & 1 != 0
     isUnfinished = flags & 2 != 0
     isHidden = flags & 8 != 0
+    isDraft = flags & 16 != 0
     let holdCount = try reader.getCount(width: 4)
     epoch = try reader.get64()
     commit = try reader.get64()

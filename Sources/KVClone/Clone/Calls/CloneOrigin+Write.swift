@@ -53,9 +53,12 @@ extension CloneOrigin {
     let sourceCommit = try commit(reader, transaction.session)
     var tally = try CloneStream.write(context, from: reader, in: &transaction.session)
     let options = context.book.options
-    if options.recordsProvenance {
+    let base = options.keepsBase ? try CloneBase.reserve(in: &transaction.session) : nil
+    var serials: [UInt16: ClosedRange<UInt64>] = [:]
+    if options.recordsProvenance || options.keepsBase {
       let store = storeUUID
-      try ProvenanceTable.writeAll(of: context, sourceCommit: sourceCommit, store: store, in: &transaction.session)
+      serials = try ProvenanceTable.writeAll(
+        of: context, sourceCommit: sourceCommit, store: store, base: base, in: &transaction.session)
       tally.bytesWritten += UInt64(tally.objects) * CloneTally.provenanceBytes(isForeign: store != nil)
     }
     if let didClone = options.didClone {
@@ -64,6 +67,12 @@ extension CloneOrigin {
     }
     let result = context.result(roots, tally, ContinuousClock.now - start)
     if let key { try key.store(result, in: &transaction.session) }
+    if let base {
+      let copies = (0..<context.copies).map { Array(result.roots[$0 * roots.count..<($0 + 1) * roots.count]) }
+      transaction.session.state.completions.append { [serials] session in
+        try CloneBase.create(base, copies, serials, expires: options.baseExpiresAt, in: &session)
+      }
+    }
     return result
   }
 }

@@ -113,6 +113,13 @@ enum CloneOrigin: Sendable {
   ///   a snapshot has.
   func book(_ roots: [ObjectID], _ options: CloneOptions, in source: borrowing Session) throws -> CloneRuleBook {
     if case .snapshot(let snapshot) = self { try Self.checkEntities(of: roots, in: snapshot, source.schema) }
+    if options.keepsBase {
+      guard case .transaction = self else {
+        throw CloneError(
+          .invalidConfiguration,
+          "a clone from a snapshot or of another store cannot be merged into its sources (P8); clone without keepsBase")
+      }
+    }
     return try CloneRuleBook.book(roots, options, in: source)
   }
 

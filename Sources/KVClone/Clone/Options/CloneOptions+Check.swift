@@ -54,6 +54,10 @@ extension CloneOptions {
     writer.put8(recordsProvenance ? 1 : 0)
     writer.putString(sourceStore?.uuidString ?? "")
     if sourceStore != nil { writer.putString(String(describing: outsideObjects)) }
+    if keepsBase {
+      writer.putString("keeps base")
+      writer.putDouble(baseExpiresAt?.timeIntervalSinceReferenceDate ?? .nan)
+    }
     if let epoch {
       writer.putString("snapshot")
       writer.put64(epoch)

@@ -58,6 +58,13 @@ public struct CloneOptions: Sendable {
   public var idempotencyExpiresAt: Date?
   /// Whether each clone records its source, which `provenance(of:)` returns (R33). The default is false.
   public var recordsProvenance = false
+  /// Whether the clones can be merged back into their sources (P1). It implies ``recordsProvenance``. The default is false.
+  ///
+  /// The state after the commit that clones becomes their base, a hidden snapshot: until it ends, the store retains the
+  /// preimages of all changes since. It ends when the clones are merged or deleted, or expires.
+  public var keepsBase = false
+  /// The time after which the base may be deleted; nil for no expiry.
+  public var baseExpiresAt: Date?
   /// The resolution of links to objects outside the clone, in a clone into another store (R35). The default is `match`.
   public var outsideObjects = OutsideObjects.match
   /// Decides about single edges: called for every edge that the rules do not exclude, while the plan is created (R30).

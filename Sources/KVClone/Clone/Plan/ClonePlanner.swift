@@ -92,7 +92,7 @@ struct ClonePlanner {
       try checkObjects(source, destination)
       tally = counted
     }
-    if context.book.options.recordsProvenance {
+    if context.book.options.recordsProvenance || context.book.options.keepsBase {
       let byteCount = UInt64(tally.objects) * CloneTally.provenanceBytes(isForeign: context.isForeign)
       tally.bytesWritten = tally.bytesWritten.saturatingAdd(byteCount)
     }

@@ -53,10 +53,15 @@ enum ProvenanceTable {
 
   /// Writes the entries of all clones of an operation.
   ///
-  /// - Parameter store: the store that was cloned from, or nil for the same store.
+  /// - Parameters:
+  ///   - store: the store that was cloned from, or nil for the same store.
+  ///   - base: the number of the base that the clones keep; nil for none.
+  /// - Returns: the serials of the clones, by root code.
+  @discardableResult
   static func writeAll(
-    of clone: CloneContext, sourceCommit: UInt64, store: UUID?, in session: inout Session
-  ) throws {
+    of clone: CloneContext, sourceCommit: UInt64, store: UUID?, base: UInt32? = nil, in session: inout Session
+  ) throws -> [UInt16: ClosedRange<UInt64>] {
+    var serials: [UInt16: ClosedRange<UInt64>] = [:]
     for set in clone.mark.set.roots {
       guard let first = set.next(from: 0) else { continue }
       var isHighest: Bool?
@@ -69,7 +74,11 @@ enum ProvenanceTable {
           guard let id = clone.cloneID(of: source, copy: copy) else { throw clone.schema.notFound(source) }
           let appends = try isHighest ?? isAboveAll(id, in: session)
           isHighest = appends
-          let value = ProvenanceValue(source: source, commit: sourceCommit, operation: session.commit, store: store)
+          let draft = base.map { ProvenanceValue.Draft(base: $0, copy: UInt32(copy)) }
+          let value = ProvenanceValue(
+            source: source, commit: sourceCommit, operation: session.commit, store: store, draft: draft)
+          let known = serials[id.rootCode] ?? id.serial...id.serial
+          serials[id.rootCode] = min(known.lowerBound, id.serial)...max(known.upperBound, id.serial)
           try write(value, of: id, isHighest: appends, in: &session)
           next = set.next(from: serial + 1, &place)
           done += 1
@@ -77,6 +86,7 @@ enum ProvenanceTable {
         }
       }
     }
+    return serials
   }
 
   /// Whether a clone's entry comes after all existing ones, as it does if the highest root entity is cloned, or the

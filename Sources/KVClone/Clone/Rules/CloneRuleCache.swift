@@ -72,6 +72,7 @@ extension CloneOptions {
       && smallLimit == other.smallLimit && passingExclusionList == other.passingExclusionList
       && references == other.references && blobs == other.blobs && maxObjects == other.maxObjects
       && maxDepth == other.maxDepth && maxBytes == other.maxBytes && recordsProvenance == other.recordsProvenance
+      && keepsBase == other.keepsBase
       && outsideObjects == other.outsideObjects && rules == other.rules
       && excludedRelationshipNames == other.excludedRelationshipNames && userInfoKeys == other.userInfoKeys
   }

@@ -1,0 +1,170 @@
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
+import KVCloneBranches
+package import KVCloneCore
+package import KVCloneModel
+package import KVCloneRecords
+
+/// The base of clones that can be merged into their sources (P1): a hidden snapshot of the commit that cloned.
+package struct CloneBase: Sendable {
+  /// The number, which is never reused, and names the snapshot.
+  package let number: UInt32
+  package let value: SnapshotValue
+  /// The author of the commit that cloned.
+  package let author: String
+  /// The clones of the roots, one list per copy.
+  package let roots: [[ObjectID]]
+  /// The serials of the clones, by root code. Other objects may be between them.
+  private let clones: [(rootCode: UInt16, serials: ClosedRange<UInt64>)]
+
+  package var name: String { SnapshotName.ofBase(layer: number) }
+
+  // MARK: Creating
+
+  /// Reserves the number of a base, which the provenance of its clones names.
+  static func reserve(in session: inout Session) throws(StoreError) -> UInt32 {
+    // The sequence of layers: a store that has used it has the tables of branches.
+    _ = try BranchTables(creatingIn: &session.storage, session.schema.tables)
+    let last = try session.counter(MetadataKey.layer)
+    guard let number = UInt32(exactly: last + 1), number < .max else {
+      throw StoreError(.limitExceeded, "the store has used all numbers of bases; dump it, and load the dump")
+    }
+    try Metadata.put(
+      &session.storage, session.schema.tables.metadata, MetadataKey.layer, CounterValue(UInt64(number)))
+    try session.raiseFormat(to: FormatLimits.branchFormatVersion)
+    return number
+  }
+
+  /// Creates the base at the commit.
+  static func create(
+    _ number: UInt32, _ roots: [[ObjectID]], _ clones: [UInt16: ClosedRange<UInt64>], expires: Date?,
+    in session: inout Session
+  ) throws(StoreError) {
+    let userInfo = [
+      "author": session.state.author,
+      "roots": roots.map { $0.map { String($0.rawValue) }.joined(separator: ",") }.joined(separator: ";"),
+      "clones": clones.sorted { $0.key < $1.key }
+        .map { "\($0.key):\($0.value.lowerBound)-\($0.value.upperBound)" }.joined(separator: ","),
+    ]
+    try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
+      _ = try snapshots.create(
+        SnapshotName.ofBase(layer: number), expires: expires, userInfo: userInfo, isAutomatic: false, base: .ofClones)
+    }
+  }
+
+  // MARK: Finding
+
+  /// Nil for other snapshots, and for a base with a malformed description.
+  private init?(_ name: String, _ value: SnapshotValue) {
+    guard value.isDraft, let number = UInt32(name.dropFirst()),
+      let info = try? JSONDecoder().decode([String: String].self, from: Data(value.userInfo)),
+      let roots = info["roots"], let clones = info["clones"]
+    else { return nil }
+    self.number = number
+    self.value = value
+    author = info["author"] ?? ""
+    self.roots = roots.split(separator: ";", omittingEmptySubsequences: false).map { copy in
+      copy.split(separator: ",").compactMap { UInt64($0).map { ObjectID(rawValue: $0) } }
+    }
+    self.clones = clones.split(separator: ",").compactMap { range in
+      let parts = range.split { $0 == ":" || $0 == "-" }
+      guard parts.count == 3, let root = UInt16(parts[0]), let first = UInt64(parts[1]), let last = UInt64(parts[2]),
+        first <= last
+      else { return nil }
+      return (root, first...last)
+    }
+  }
+
+  /// All bases of clones, in the order of their creation.
+  package static func all(in session: borrowing Session) throws(StoreError) -> [CloneBase] {
+    try Snapshots.all(session.storage, session.schema.tables).compactMap { CloneBase($0.name, $0.value) }
+  }
+
+  /// The base with a number; nil if it is gone.
+  package static func find(_ number: UInt32, in session: borrowing Session) throws(StoreError) -> CloneBase? {
+    let name = SnapshotName.ofBase(layer: number)
+    return try Snapshots.find(session.storage, session.schema.tables, name).flatMap { CloneBase(name, $0) }
+  }
+
+  /// The base and the copy of a clone, and its source; nil for other objects.
+  package static func draft(of id: ObjectID, in session: borrowing Session) throws(StoreError)
+    -> (draft: ProvenanceValue.Draft, source: ObjectID)?
+  {
+    guard let entry = try entry(of: id, in: session), let draft = entry.draft else { return nil }
+    return (draft, entry.source)
+  }
+
+  private static func entry(of id: ObjectID, in session: borrowing Session) throws(StoreError) -> ProvenanceValue? {
+    let key = ShortKey.object(id)
+    guard let value = try session.storage.get(session.schema.tables.provenance, key.bytes) else { return nil }
+    return try decode(value, id, session.schema)
+  }
+
+  /// Calls `body` with each clone that exists, its source and its copy, in ascending order, until it returns false.
+  package func forEachClone(
+    in session: borrowing Session, _ body: (ObjectID, ProvenanceValue) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    let (table, schema) = (session.schema.tables.provenance, session.schema)
+    var isOver = false
+    for (rootCode, serials) in clones where !isOver {
+      let first = ShortKey.object(ObjectID(rootCode: rootCode, serial: serials.lowerBound))
+      let last = ObjectID(rootCode: rootCode, serial: serials.upperBound)
+      try session.storage.scanToEnd(of: table, from: first.bytes) { (key, value) throws(StoreError) in
+        let id = try schema.objectID(key)
+        guard id <= last else { return false }
+        let entry = try Self.decode(copy value, id, schema)
+        guard entry.draft?.base == number else { return true }
+        isOver = try !body(id, entry)
+        return !isOver
+      }
+    }
+  }
+
+  /// Whether no clone exists any more.
+  package func isAbandoned(in session: borrowing Session) throws(StoreError) -> Bool {
+    var isAbandoned = true
+    try forEachClone(in: session) { (_, _) throws(StoreError) in
+      isAbandoned = false
+      return false
+    }
+    return isAbandoned
+  }
+
+  package func isExpired(at date: Date = Date()) -> Bool {
+    value.expires.map { $0 <= date.timeIntervalSinceReferenceDate } ?? false
+  }
+
+  private static func decode(_ value: RawSpan, _ id: ObjectID, _ schema: Schema) throws(StoreError) -> ProvenanceValue {
+    do throws(RecordError) {
+      return try ProvenanceValue(stored: value, seed: ValueEnvelope.seed(tableCode: .provenance, objectID: id))
+    } catch {
+      throw StoreError(
+        .corrupted,
+        "the provenance entry of \(schema.rootName(of: id)) is corrupted: \(error) Run `check` to see the extent",
+        object: schema.rootName(of: id))
+    }
+  }
+
+  // MARK: Ending
+
+  /// Makes the clones of a copy ordinary objects, which keep the rest of their provenance.
+  package func release(_ clones: [ObjectID], in session: inout Session) throws(StoreError) {
+    for id in clones {
+      let key = ShortKey.object(id)
+      guard var entry = try Self.entry(of: id, in: session) else { continue }
+      entry.draft = nil
+      let bytes = entry.encoded(seed: ValueEnvelope.seed(tableCode: .provenance, objectID: id))
+      try session.storage.put(session.schema.tables.provenance, key.bytes, bytes.span.bytes)
+    }
+  }
+
+  /// Deletes the base, unless it has clones.
+  package func deleteIfAbandoned(in session: inout Session) throws(StoreError) {
+    guard try isAbandoned(in: session) else { return }
+    let name = name
+    try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in try snapshots.deleteBase(name) }
+  }
+}
