@@ -148,6 +148,18 @@ package struct CloneBase: Sendable {
     }
   }
 
+  /// The schema of the model version that the clones were made with.
+  package func schema(in store: ObjectStore, _ session: borrowing Session) throws(StoreError) -> Schema {
+    try StoreSnapshots(store).schemas.schema(of: value, session.storage, store.schema)
+  }
+
+  /// The size of what only the base retains, in bytes.
+  package func retainedByteCount(in store: ObjectStore) throws(StoreError) -> UInt64 {
+    let session = try store.readSession()
+    let all = try Snapshots.all(session.storage, session.schema.tables).map(\.value)
+    return try PreimageSweeper(session).retainedByteCount(of: value, among: all) { false }
+  }
+
   // MARK: Ending
 
   /// Makes the clones of a copy ordinary objects, which keep the rest of their provenance.

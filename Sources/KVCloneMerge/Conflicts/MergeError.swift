@@ -29,6 +29,12 @@ public struct MergeError: KVCloneError {
     public static let notRelated = Kind(rawValue: "notRelated")
     /// The base of a draft is gone: its time has passed, or its clones were merged.
     public static let baseExpired = Kind(rawValue: "baseExpired")
+    /// The clone of a root is deleted: that discards the draft.
+    public static let rootDeleted = Kind(rawValue: "rootDeleted")
+    /// Drafts were made of the clones that the merge would delete.
+    public static let draftInUse = Kind(rawValue: "draftInUse")
+    /// The store was migrated, and the objects have other ids.
+    public static let incompatibleModel = Kind(rawValue: "incompatibleModel")
     /// The merge exceeds the limit of the call for objects or bytes.
     public static let limitExceeded = Kind(rawValue: "limitExceeded")
     /// The idempotency key belongs to a merge with other arguments.

@@ -21,7 +21,7 @@ extension StoreBranches {
   public func planPublish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions())
     throws -> MergePlan
   {
-    try BranchMerge(store, name, .publish, only: objects, options).plan()
+    try MergeCall(BranchMerge(store, name, .publish), options).plan()
   }
 
   /// Takes the changes of a branch into the store, in one transaction. Afterwards the branch shows the merged state, and
@@ -35,7 +35,7 @@ extension StoreBranches {
   public func publish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions()) throws
     -> MergeResult
   {
-    try BranchMerge(store, name, .publish, only: objects, options).run()
+    try MergeCall(BranchMerge(store, name, .publish), options).run()
   }
 
   /// Publishes a branch from asynchronous code. Cancelling the task cancels the merge.
@@ -43,14 +43,14 @@ extension StoreBranches {
   public func publish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions())
     async throws -> MergeResult
   {
-    try await BranchMerge(store, name, .publish, only: objects, options).runOnWriterThread()
+    try await MergeCall(BranchMerge(store, name, .publish), options).runOnWriterThread()
   }
 
   /// Plans to take the changes of the store into a branch.
   ///
   /// - Throws: the errors of ``planPublish(_:only:options:)``.
   public func planUpdate(_ name: String, options: MergeOptions = MergeOptions()) throws -> MergePlan {
-    try BranchMerge(store, name, .update, only: nil, options).plan()
+    try MergeCall(BranchMerge(store, name, .update), options).plan()
   }
 
   /// Takes the changes of the store into a branch, in one transaction. Afterwards the base of the branch is the store's
@@ -60,12 +60,12 @@ extension StoreBranches {
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func update(_ name: String, options: MergeOptions = MergeOptions()) throws -> MergeResult {
-    try BranchMerge(store, name, .update, only: nil, options).run()
+    try MergeCall(BranchMerge(store, name, .update), options).run()
   }
 
   /// Updates a branch from asynchronous code. Cancelling the task cancels the merge.
   @discardableResult
   public func update(_ name: String, options: MergeOptions = MergeOptions()) async throws -> MergeResult {
-    try await BranchMerge(store, name, .update, only: nil, options).runOnWriterThread()
+    try await MergeCall(BranchMerge(store, name, .update), options).runOnWriterThread()
   }
 }

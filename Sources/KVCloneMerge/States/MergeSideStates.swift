@@ -27,6 +27,9 @@ package struct MergeSideStates {
     self.chunks = chunks
   }
 
+  /// The side as it was at the fork.
+  var unchanged: MergeSideStates { MergeSideStates(base: base, now: base, changed: ObjectSet()) }
+
   /// Returns a state that shows an object at the fork: unchanged objects are read from the present state, which costs
   /// no search for preimages.
   func base(of id: ObjectID) -> any MergeState { changed.contains(id) ? base : now }

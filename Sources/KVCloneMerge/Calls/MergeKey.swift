@@ -16,10 +16,8 @@ struct MergeKey {
 
   /// Nil if the call has no key.
   ///
-  /// - Parameters:
-  ///   - subject: the direction and the branch, or the draft: an argument.
-  ///   - objects: the chosen objects.
-  init?(_ subject: [String], _ objects: [ObjectID]?, _ options: MergeOptions) throws {
+  /// - Parameter subject: what is merged.
+  init?(_ subject: [String], _ options: MergeOptions) throws {
     guard let key = options.idempotencyKey else { return nil }
     guard (1...CloneKey.maximumLength).contains(key.utf8.count) else {
       throw CloneError(.invalidConfiguration, "an idempotency key has 1 to \(CloneKey.maximumLength) bytes")
@@ -29,7 +27,7 @@ struct MergeKey {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
     let arguments = Arguments(
-      subject: subject, objects: objects, policy: options.policy, rules: options.rules, answers: options.answers,
+      subject: subject, policy: options.policy, rules: options.rules, answers: options.answers,
       mergeKey: options.userInfoKeys.merge, maxObjects: options.maxObjects, maxBytes: options.maxBytes,
       createsSnapshots: options.createsSnapshots, keepsClones: options.keepsClones)
     digest = SHA256.hash(Array(try encoder.encode(arguments))).bytes
@@ -38,7 +36,6 @@ struct MergeKey {
   private struct Arguments: Encodable {
     let operation = "merge 1"
     let subject: [String]
-    let objects: [ObjectID]?
     let policy: MergeSide?
     let rules: [String: MergeRule]
     let answers: [AnsweredConflict]

@@ -1,0 +1,99 @@
+import KVClone
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// The merge of the clones of one copy into their sources.
+struct DraftMerge: MergeSubject {
+  let store: ObjectStore
+  private let clone: ObjectID
+
+  /// - Parameter clone: a clone of the copy.
+  init(_ store: ObjectStore, _ clone: ObjectID) {
+    self.store = store
+    self.clone = clone
+  }
+
+  var operation: String { "merge" }
+  var keyArguments: [String] { ["draft", String(clone.rawValue)] }
+
+  func open() {}
+
+  func states(_: Void, engine: any StorageBackend, _ view: any StorageBackend) throws -> DraftStates {
+    try DraftStates(store, clone, engine: engine, view)
+  }
+
+  func plan(_ states: DraftStates, _ options: MergeOptions) throws -> PlannedMerge {
+    if !options.keepsClones { try refuseNestedDrafts(states) }
+    let sides = states.sides
+    let plan = try MergePlanner.plan(store.schema, ours: sides.ours, theirs: sides.theirs, options: options) {
+      // Lists outside the draft keep their order (P4).
+      states.clones[$0] == nil && !states.inserted.contains($0)
+    }
+    return plan.adding(try FollowedValues(states, plan, options.userInfoKeys).operations())
+  }
+
+  /// Refuses to delete clones of which drafts were made (P6).
+  private func refuseNestedDrafts(_ states: DraftStates) throws {
+    let session = states.session
+    for base in try CloneBase.all(in: session) where base.number != states.base.number {
+      var found: ObjectID?
+      try base.forEachClone(in: session) { (clone, entry) throws(StoreError) in
+        if states.sources[entry.source] != nil { found = clone }
+        return found == nil
+      }
+      guard let found else { continue }
+      let name = try session.name(of: found)
+      throw MergeError(
+        .draftInUse, "\(name) is part of a draft of the clones; merge or delete that draft first, or keep the clones",
+        object: name)
+    }
+  }
+
+  func write(
+    _ plan: PlannedMerge, _ states: DraftStates, _ options: MergeOptions, _ monitor: MergeMonitor,
+    in transaction: inout WriteTransaction
+  ) throws -> WrittenMerge {
+    var written = WrittenMerge()
+    if options.createsSnapshots {
+      written.snapshots.append(
+        try SnapshotManager.change(in: &transaction) { (manager) throws(StoreError) in
+          try manager.createBeforeMerge(options, ["merge": operation, "base": states.base.name])
+        })
+    }
+    try apply(plan, states, options, monitor, in: &transaction)
+    let base = states.base
+    transaction.session.state.completions.append { session in try base.deleteIfAbandoned(in: &session) }
+    return written
+  }
+
+  func show(
+    _ plan: PlannedMerge, _ states: DraftStates, _ options: MergeOptions, in transaction: inout WriteTransaction,
+    _ body: (borrowing ReadTransaction) throws -> Void
+  ) throws {
+    try apply(plan, states, options, MergeMonitor(nil), in: &transaction)
+    try transaction.show(store, body)
+  }
+
+  private func apply(
+    _ plan: PlannedMerge, _ states: DraftStates, _ options: MergeOptions, _ monitor: MergeMonitor,
+    in transaction: inout WriteTransaction
+  ) throws {
+    // A clone takes the place of a source that was deleted (P5).
+    let restored = plan.insertedObjects.compactMap { source in states.clones[source].map { (source, $0) } }
+    let names = Dictionary(restored, uniquingKeysWith: { first, _ in first })
+    let taken = Set(names.values)
+    let clones = try states.presentClones().filter { !taken.contains($0) }
+    try plan.naming(names, keeping: options.keepsClones ? states.sources : [:], states.session)
+      .apply(monitor, from: states.session, in: &transaction)
+    let base = states.base
+    try transaction.changeObjects { (session) throws(StoreError) in
+      try base.release(Array(taken), in: &session)
+      if options.keepsClones {
+        try base.release(clones, in: &session)
+      } else {
+        _ = try ObjectDeletion.deleteAll(ObjectSet(clones), validatesAll: true, in: &session)
+      }
+    }
+  }
+}

@@ -1,0 +1,149 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import KVClone
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// The clones of one copy and their sources, as one transaction shows them (P2).
+struct DraftStates: MergeStates {
+  /// The last commit that the states contain.
+  let commit: UInt64
+  let base: CloneBase
+  /// The source of each clone of the copy, also of deleted ones.
+  let sources: [ObjectID: ObjectID]
+  /// The clone of each source of the copy.
+  let clones: [ObjectID: ObjectID]
+  let sides: (ours: MergeSideStates, theirs: MergeSideStates)
+  /// The objects that were inserted since the base.
+  let inserted: ObjectSet
+  private let present: SessionMergeState
+  private let context: StoreContext
+  private let schema: Schema
+  private let view: any StorageBackend
+
+  /// - Parameter id: a clone of the copy.
+  /// - Throws: ``MergeError`` of the kinds `notRelated`, `baseExpired`, `rootDeleted`, `incompatibleModel`.
+  init(_ store: ObjectStore, _ id: ObjectID, engine: any StorageBackend, _ view: any StorageBackend) throws {
+    let schema = store.schema
+    func session(_ backend: any StorageBackend) -> Session {
+      store.context.session(StorageTransaction(lookingInto: backend), schema)
+    }
+    let now = session(view)
+    commit = try now.counter(MetadataKey.commitCounter)
+    (context, self.schema, self.view) = (store.context, schema, view)
+    let (base, copy) = try Self.base(of: id, in: now)
+    let horizon = SnapshotHorizon(base.value, schema.orderedLists)
+    try Self.requireSameModel(base, schema, store, now)
+    let past = SnapshotBackend(engine, preimages: schema.tables.preimages, horizon)
+    var (own, others): ([ObjectID: ObjectID], [ObjectID: ObjectID]) = ([:], [:])
+    try base.forEachClone(in: session(past)) { (clone, entry) throws(StoreError) in
+      if entry.draft?.copy == copy { own[clone] = entry.source } else { others[clone] = entry.source }
+      return true
+    }
+    for root in base.roots[Int(copy)] where try !now.exists(root) {
+      throw MergeError(
+        .rootDeleted,
+        "the clone of a root is deleted, which discards the draft; delete its other objects, or restore it",
+        object: own[root].map { schema.rootName(of: $0) })
+    }
+    let all = others.merging(own) { $1 }
+    let changes = try SnapshotComparison.changes(in: base.value.epoch..<(.max), base.value, now)
+    let inserted = try ObjectSet.inserted(since: horizon, in: now)
+    var (ofSources, ofClones) = (ObjectSet(), ObjectSet())
+    for set in [changes.objects, inserted] {
+      set.forEach { changed in
+        if let source = own[changed] {
+          _ = ofClones.insert(source)
+        } else if all[changed] == nil {
+          _ = ofSources.insert(changed)
+          _ = ofClones.insert(changed)
+        }
+        return true
+      }
+    }
+    let history = MergeHistory(session(view))
+    present = SessionMergeState(session(view)) { (commit) throws(StoreError) in try history.change(commit) }
+    let then = SessionMergeState(session(past))
+    sides = (
+      MergeSideStates(
+        base: SourcesMergeState(then) { all[$0] != nil }, now: SourcesMergeState(present) { all[$0] != nil },
+        changed: ofSources),
+      MergeSideStates(
+        base: ClonesMergeState(then, sources: own, others: others),
+        now: ClonesMergeState(present, sources: own, others: others), changed: ofClones)
+    )
+    clones = Dictionary(own.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
+    sources = own
+    self.base = base
+    self.inserted = inserted
+  }
+
+  /// Whether the clones, or links to them, differ from the base.
+  var areClonesChanged: Bool {
+    get throws {
+      let plan = try MergePlanner.plan(
+        schema, ours: sides.theirs.unchanged, theirs: sides.theirs, options: MergeOptions(policy: .theirs))
+      return !plan.operations.isEmpty
+    }
+  }
+
+  /// A draft has clones, which a merge deletes or releases.
+  var isMoving: Bool { true }
+
+  /// A session on the state before the merge, which must not outlive the transaction.
+  var session: Session { context.session(StorageTransaction(lookingInto: view), schema) }
+
+  /// The clones of the copy that exist.
+  func presentClones() throws(StoreError) -> [ObjectID] {
+    var found: [ObjectID] = []
+    for clone in sources.keys.sorted() where try present.entity(of: clone) != nil { found.append(clone) }
+    return found
+  }
+
+  private static func base(of id: ObjectID, in session: borrowing Session) throws -> (CloneBase, UInt32) {
+    let name = try session.name(of: id)
+    guard let draft = try CloneBase.draft(of: id, in: session)?.draft else {
+      throw MergeError(
+        .notRelated, "\(name) is no clone with a base; clone with keepsBase to be able to merge back", object: name)
+    }
+    guard let base = try CloneBase.find(draft.base, in: session), !base.isExpired(), draft.copy < base.roots.count
+    else {
+      throw MergeError(
+        .baseExpired, "the base of the draft of \(name) is gone or expired; apply its changes by hand", object: name)
+    }
+    return (base, draft.copy)
+  }
+
+  /// The properties are matched by code (P2).
+  private static func requireSameModel(
+    _ base: CloneBase, _ schema: Schema, _ store: ObjectStore, _ session: borrowing Session
+  ) throws {
+    let past = try base.schema(in: store, session)
+    if Set(past.rootCodes).isSubset(of: Set(schema.rootCodes)) { return }
+    throw MergeError(
+      .incompatibleModel,
+      "the store was migrated since the draft was made, and its objects have other ids; apply the "
+        + "draft's changes by hand")
+  }
+}
+
+extension ObjectSet {
+  /// The objects that were inserted since a snapshot.
+  static func inserted(since horizon: SnapshotHorizon, in session: borrowing Session) throws(StoreError) -> ObjectSet {
+    var found = ObjectSet()
+    let schema = session.schema
+    for rootCode in schema.rootCodes {
+      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
+      let first = ShortKey.object(horizon.firstLater(rootCode: rootCode))
+      try session.storage.scanToEnd(of: table, from: first.bytes) { (key, _) throws(StoreError) in
+        _ = found.insert(try schema.objectID(key))
+        return true
+      }
+    }
+    return found
+  }
+}

@@ -1,0 +1,108 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import KVClone
+public import KVCloneCore
+public import KVCloneModel
+import KVCloneRecords
+
+/// The drafts of a store or a branch: clones with ``CloneOptions/keepsBase``, which are edited and merged back into
+/// their sources.
+///
+/// ```swift
+/// var options = CloneOptions()
+/// options.keepsBase = true
+/// let draft = try store.clone(article, options: options).root
+/// try store.write { tx in try tx.set(draft, ["title": "New title"]) }
+/// try store.drafts.merge(draft)
+/// ```
+public struct StoreDrafts: Sendable {
+  private let store: ObjectStore
+
+  init(_ store: ObjectStore) { self.store = store }
+
+  /// Returns the descriptions of all drafts, in the order of creation.
+  ///
+  /// The duration depends on the changes of the store since the oldest draft.
+  public func list() throws -> [DraftInfo] {
+    let session = try store.readSession()
+    var found: [DraftInfo] = []
+    for base in try CloneBase.all(in: session) {
+      let retained = try base.retainedByteCount(in: store)
+      for copy in base.roots.indices { found.append(try info(base, copy, retained, in: session)) }
+    }
+    return found.filter { $0.objectCount > 0 }
+  }
+
+  private func info(_ base: CloneBase, _ copy: Int, _ retained: UInt64, in session: borrowing Session) throws
+    -> DraftInfo
+  {
+    var (sources, count): ([ObjectID: ObjectID], Int) = ([:], 0)
+    let roots = base.roots[copy]
+    try base.forEachClone(in: session) { (clone, entry) throws(StoreError) in
+      guard entry.draft?.copy == UInt32(copy) else { return true }
+      count += 1
+      if roots.contains(clone) { sources[clone] = entry.source }
+      return true
+    }
+    var isChanged = false
+    if let root = roots.first(where: { sources[$0] != nil }) {
+      do {
+        let backend = session.storage.backend
+        isChanged = try DraftStates(store, root, engine: backend, backend).areClonesChanged
+      } catch let error as MergeError where error.kind != .incompatibleModel {
+        // Expired, or without a root: it can only be deleted.
+        isChanged = true
+      }
+    }
+    return DraftInfo(
+      roots: roots, sources: roots.compactMap { sources[$0] }, author: base.author,
+      createdAt: Date(timeIntervalSinceReferenceDate: base.value.created),
+      expiresAt: base.value.expires.map { Date(timeIntervalSinceReferenceDate: $0) }, objectCount: count,
+      retainedBytes: retained, isChanged: isChanged)
+  }
+
+  /// Returns whether an object is a clone with a base.
+  ///
+  /// - Throws: `objectNotFound`.
+  public func isDraft(_ id: ObjectID) throws -> Bool {
+    let session = try store.readSession()
+    guard try session.exists(id) else { throw session.schema.notFound(id) }
+    guard let draft = try CloneBase.draft(of: id, in: session)?.draft else { return false }
+    return try CloneBase.find(draft.base, in: session).map { !$0.isExpired() } ?? false
+  }
+
+  /// Plans to merge a draft into its sources.
+  ///
+  /// - Parameter clone: a clone of the draft.
+  /// - Throws: `objectNotFound`; ``MergeError`` of the kinds `notRelated`, `baseExpired`, `rootDeleted`, `draftInUse`,
+  ///   and for rules and answers that cannot be used.
+  public func planMerge(_ clone: ObjectID, options: MergeOptions = MergeOptions()) throws -> MergePlan {
+    try MergeCall(DraftMerge(store, clone), options).plan()
+  }
+
+  /// Merges a draft into its sources, in one transaction. Afterwards its clones are deleted, or with
+  /// ``MergeOptions/keepsClones`` are ordinary objects (P7).
+  ///
+  /// - Throws: ``MergeError`` if there are conflicts without an answer, answers that no longer fit, or broken rules of the
+  ///   model, and the errors of ``planMerge(_:options:)``; `busy`, `diskFull` and other errors of a write transaction.
+  ///   Nothing is merged then.
+  @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
+  public func merge(_ clone: ObjectID, options: MergeOptions = MergeOptions()) throws -> MergeResult {
+    try MergeCall(DraftMerge(store, clone), options).run()
+  }
+
+  /// Merges a draft from asynchronous code. Cancelling the task cancels the merge.
+  @discardableResult
+  public func merge(_ clone: ObjectID, options: MergeOptions = MergeOptions()) async throws -> MergeResult {
+    try await MergeCall(DraftMerge(store, clone), options).runOnWriterThread()
+  }
+}
+
+extension ObjectStore {
+  /// The drafts of the store: clones that can be merged into their sources.
+  public var drafts: StoreDrafts { StoreDrafts(self) }
+}
