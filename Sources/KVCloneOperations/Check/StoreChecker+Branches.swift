@@ -72,7 +72,7 @@ extension StoreChecker {
       if base.layerCount != found {
         run.report(
           .snapshot, "the snapshot \(name) is the base of \(found) layers of branches, but counts \(base.layerCount)")
-      } else if base.isHidden, found == 0 {
+      } else if base.isHidden, found == 0, !base.isDraft {
         run.report(.snapshot, "the snapshot \(name) was created for a branch that does not exist")
       }
     }

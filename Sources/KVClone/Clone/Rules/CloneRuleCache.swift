@@ -73,6 +73,7 @@ extension CloneOptions {
       && references == other.references && blobs == other.blobs && maxObjects == other.maxObjects
       && maxDepth == other.maxDepth && maxBytes == other.maxBytes && recordsProvenance == other.recordsProvenance
       && keepsBase == other.keepsBase
+      && baseExpiresAt == other.baseExpiresAt
       && outsideObjects == other.outsideObjects && rules == other.rules
       && excludedRelationshipNames == other.excludedRelationshipNames && userInfoKeys == other.userInfoKeys
   }
