@@ -216,7 +216,7 @@ let package = Package(
     .testTarget(
       name: "KVCloneOperationsTests", dependencies: tested, exclude: ["GoldenStores"], swiftSettings: common),
     .testTarget(
-      name: "KVCloneTypedTests", dependencies: ["KVClone", "KVCloneGenerator", "KVCloneTestSupport"],
+      name: "KVCloneTypedTests", dependencies: ["KVCloneMerge", "KVClone", "KVCloneGenerator", "KVCloneTestSupport"],
       exclude: ["Notebook.xcdatamodeld", "Todo.xcdatamodeld", "Golden"], swiftSettings: common,
       plugins: ["KVCloneModelPlugin"]),
     .testTarget(
