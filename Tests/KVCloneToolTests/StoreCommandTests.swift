@@ -148,8 +148,15 @@ struct StoreCommandTests {
     #expect(!demo.text.contains("\u{1B}"))
     // The PATH of the tests contains another kvclone, or none.
     let alias = try #require(ShellWords.alias(for: Scratch.executable, path: ""))
+    let values = #"base "Iceland", original "Iceland 2026", draft "Iceland in winter""#
+    for line in ["  ! Project/1 title: \(values)", #"  M Photo/22 title "Cat" → "Harbour cat""#, " Photo/49 "] {
+      #expect(demo.text.contains(line))
+    }
     #expect(demo.text.contains("\n  \(alias)\n  export KVCLONE_STORE=\(ShellWords.word(scratch.store))\n"))
     try scratch.succeed("check", "--read-data")
+    #expect(try scratch.succeed("get", "Project/1").text.contains("Iceland in winter"))
+    #expect(try scratch.succeed("get", "Photo/24").text.contains("Old bakery"))
+    #expect(try scratch.succeed("get", "Photo/49").text.contains("Album/1"))
     try scratch.succeed("blob", "get", "Photo/1", "image", "-o", scratch.file("photo.bmp"))
     #expect(try scratch.read("photo.bmp").starts(with: Data("BM".utf8)))
     #expect(try scratch.run(["demo", "--at", scratch.store]).code == 1)
@@ -157,6 +164,8 @@ struct StoreCommandTests {
     let clone = try #require(json["clone"] as? [String: Any])
     #expect(clone["blobsShared"] as? Int == 24)
     #expect(clone["bytesCopied"] as? Int == 0)
+    let merge = try #require(json["merge"] as? [String: Any])
+    #expect(merge["conflictCount"] as? Int == 1)
   }
 
   @Test("an alias is offered where the shell finds another program, or none")

@@ -3,10 +3,11 @@ import Foundation
 import KVClone
 import KVCloneDemo
 import KVCloneExplorer
+import KVCloneMerge
 
 struct DemoCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "demo", abstract: "Creates a store with images, clones a project in it, and explains the result.",
+    commandName: "demo", abstract: "Creates a store with images, clones a project, edits both, and merges them.",
     discussion: "Needs no model and no data. Keeps the store, for trying other commands.",
     examples: ["kvclone demo", "kvclone demo --at photos.kvclone"])
 
@@ -36,8 +37,8 @@ struct DemoCommand: ToolCommand {
       }.inSeconds
     guard let source else { return }
     facts.before = try store.info()
-    facts.planSeconds = try clock.measure { _ = try store.planClone([source]) }.inSeconds
-    let result = try store.clone([source])
+    facts.planSeconds = try clock.measure { _ = try store.planClone([source], options: DemoDraft.options) }.inSeconds
+    let result = try store.clone([source], options: DemoDraft.options)
     facts.after = try store.info()
     let names = try store.read { transaction in
       (
@@ -45,6 +46,13 @@ struct DemoCommand: ToolCommand {
         touched: try result.affectedObjectIDs.map { try transaction.name(of: $0) }
       )
     }
+    let rows = try store.read { transaction in
+      try DemoRows.rows(source, result.root, transaction)
+    }
+    let draft = DemoDraft(source: source, draft: result.root)
+    try draft.edit(store)
+    let plan = try draft.plan(store)
+    let merged = try draft.merge(store, plan)
     let output = Output()
     if global.json {
       try output.json { json in
@@ -58,14 +66,24 @@ struct DemoCommand: ToolCommand {
         json.member("fileBytesAfter", facts.after?.fileBytes ?? 0)
         json.member("insertSeconds", facts.insertSeconds)
         json.member("planSeconds", facts.planSeconds)
+        json.key("merge")
+        json.beginObject()
+        json.member("conflictCount", plan.conflicts.count)
+        json.member("inserted", merged.objects.inserted)
+        json.member("updated", merged.objects.updated)
+        json.member("seconds", merged.duration.inSeconds)
+        json.endObject()
       }
       return
     }
-    let report = DemoReport(
-      style: Style(global), facts: facts, result: result, source: names.source, clone: names.clone)
-    let rows = try store.read { transaction in
-      try DemoRows.rows(source, result.root, transaction)
+    let style = Style(global)
+    let mergeLines = try store.read { transaction in
+      try DemoMergeReport(style: style, source: names.source, clone: names.clone, plan: plan, result: merged)
+        .lines { try transaction.name(of: $0) }
     }
+    let report = DemoReport(
+      style: style, facts: facts, result: result, source: names.source, clone: names.clone,
+      mergeLines: mergeLines, snapshot: merged.snapshots.first)
     try output.write(report.text(rows))
     try output.flush()
   }

@@ -11,6 +11,10 @@ struct DemoReport {
   let result: CloneResult
   let source: String
   let clone: String
+  /// The part about the merge.
+  let mergeLines: [String]
+  /// The automatic snapshot of the state before the merge.
+  let snapshot: String?
 
   func text(_ rows: [DemoRows.Row]) -> String {
     var lines = introduction()
@@ -21,6 +25,7 @@ struct DemoReport {
       lines.append("  \(style.cyan(Text.padded(rule, 18)))\(Text.padded(property, 21))\(effect)")
     }
     lines += ["", style.bold("Cost")] + costs()
+    lines += mergeLines
     lines += ["", style.bold("Next steps")]
     for (command, effect) in suggestions() {
       lines.append(effect.isEmpty ? "  \(command)" : "  \(Text.padded(command, 45))\(style.dim(effect))")
@@ -89,16 +94,19 @@ struct DemoReport {
 
   private func suggestions() -> [(command: String, effect: String)] {
     let alias = ShellWords.alias(path: ProcessInfo.processInfo.environment["PATH"] ?? "")
+    let difference = snapshot.map { ("kvclone snapshot diff \($0)", "show the changes by the merge") }
     return (alias.map { [($0, "")] } ?? []) + [
       ("export KVCLONE_STORE=\(ShellWords.word(facts.path))", ""),
       ("kvclone info", "show a summary"),
       ("kvclone get \(clone) --depth 1", "show the clone and its linked objects"),
       ("kvclone clone \(source) -n", "print the plan of a clone"),
       ("kvclone clone \(source) --exclude albums", "clone without the albums"),
+      ("kvclone clone \(source) --keeps-base", "create a draft, to be edited and merged back"),
       ("kvclone blob get Photo/1 image -o photo.bmp", "write an image to a file"),
       ("kvclone model show", "show the model and its clone rules"),
+      ("kvclone branch create trial", "create a branch, to change the store aside"),
       ("kvclone check --read-data", "verify every byte"),
-    ]
+    ] + (difference.map { [$0] } ?? [])
   }
 }
 
