@@ -13,7 +13,7 @@ struct DemoMergeReport {
   let result: MergeResult
 
   /// - Parameter name: Returns the name of an object.
-  func lines(_ name: (ObjectID) throws -> String) rethrows -> [String] {
+  func lines(_ name: (ObjectID) throws -> String) throws -> [String] {
     let changes = plan.changes(limit: Self.shownChanges)
     let conflicts = Text.count(plan.conflicts.count, "conflict")
     var lines = [
@@ -27,7 +27,7 @@ struct DemoMergeReport {
       lines.append(style.bold("  ! \(conflict.object) \(conflict.property ?? ""): \(values.joined(separator: ", "))"))
     }
     for change in changes { lines.append("  " + (try line(change, name))) }
-    let answered = try result.resolved.map { "\($0.conflict.object) \($0.conflict.property ?? "")" }
+    let answered = result.resolved.map { "\($0.conflict.object) \($0.conflict.property ?? "")" }
     lines += [
       "",
       "Resolved with the draft's value: \(answered.joined(separator: ", ")). Merged in "
@@ -36,7 +36,7 @@ struct DemoMergeReport {
     return lines
   }
 
-  private func line(_ change: MergeChange, _ name: (ObjectID) throws -> String) rethrows -> String {
+  private func line(_ change: MergeChange, _ name: (ObjectID) throws -> String) throws -> String {
     let properties = try change.properties.map { property in
       switch property.result {
       case .attribute where change.kind == .update:
@@ -53,7 +53,7 @@ struct DemoMergeReport {
     }
   }
 
-  private func text(_ value: ObjectConflict.Value?, _ name: (ObjectID) throws -> String) rethrows -> String {
+  private func text(_ value: ObjectConflict.Value?, _ name: (ObjectID) throws -> String) throws -> String {
     switch value {
     case .attribute(let value?): ValueText.describe(value)
     case .object(let id?): try name(id)
