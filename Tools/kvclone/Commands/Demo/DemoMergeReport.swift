@@ -14,7 +14,7 @@ struct DemoMergeReport {
 
   /// - Parameter name: Returns the name of an object.
   func lines(_ name: (ObjectID) throws -> String) throws -> [String] {
-    let changes = plan.changes(limit: Self.shownChanges)
+    let changes = plan.changes.prefix(Self.shownChanges)
     let conflicts = Text.count(plan.conflicts.count, "conflict")
     var lines = [
       "", style.bold("Edited on both sides, and merged"),
@@ -45,11 +45,11 @@ struct DemoMergeReport {
       case .members, nil: property.name
       }
     }
-    let text = "\(change.object) \(properties.joined(separator: ", "))"
+    let line = "\(change.object) \(properties.joined(separator: ", "))"
     return switch change.kind {
-    case .insert: style.green("+ \(text)")
-    case .update: "M \(text)"
-    case .delete: "- \(text)"
+    case .insert: style.green("+ \(line)")
+    case .update: "M \(line)"
+    case .delete: "- \(line)"
     }
   }
 
