@@ -18,8 +18,8 @@ struct DemoMergeReport {
     let conflicts = Text.count(plan.conflicts.count, "conflict")
     var lines = [
       "", style.bold("Edited on both sides, and merged"),
-      "\(clone) is a draft: it was cloned with its base. Since then, one transaction has edited the original,",
-      "and another one the draft. The plan of the merge into \(source) has \(conflicts):", "",
+      "\(clone) is a draft: it was cloned with its base. Then one transaction edited the original, and",
+      "another one the draft. The plan of the merge into \(source) has \(conflicts):", "",
     ]
     for conflict in plan.conflicts {
       let values = try [("base", conflict.base), ("original", conflict.ours), ("draft", conflict.theirs)]
