@@ -44,13 +44,13 @@ package struct DemoDraft: Sendable {
   }
 
   /// Plans the merge, without answers.
-  package func plan(_ store: ObjectStore) throws -> MergePlan { try store.planMerge(draft) }
+  package func plan(_ store: ObjectStore) throws -> MergePlan { try store.drafts.planMerge(draft) }
 
   /// Merges with the draft's side of each conflict of a plan. The clones stay, so that they can be looked at.
   package func merge(_ store: ObjectStore, _ plan: MergePlan) throws -> MergeResult {
     var options = MergeOptions()
     options.answers = plan.conflicts.map { AnsweredConflict($0, .theirs) }
     options.keepsClones = true
-    return try store.merge(draft, options: options)
+    return try store.drafts.merge(draft, options: options)
   }
 }

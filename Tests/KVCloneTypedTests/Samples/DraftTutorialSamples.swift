@@ -75,14 +75,14 @@ func draftProgram(
   try store.write { tx in try tx.set(article, "title", "Winter 2026") }
   try printArticle(article)
 
-  let plan = try store.planMerge(draft)
+  let plan = try store.drafts.planMerge(draft)
   for conflict in plan.conflicts {
     print("conflict:", conflict.object, conflict.property ?? "")
   }
 
   var merge = MergeOptions()
   merge.answers = plan.conflicts.map { AnsweredConflict($0, .theirs) }
-  try store.merge(draft, options: merge)
+  try store.drafts.merge(draft, options: merge)
   try printArticle(article)
   let exists = try store.read { tx in try tx.object(ifExists: draft) != nil }
   print("draft exists:", exists)

@@ -53,6 +53,6 @@ private func drafts(_ store: ObjectStore, _ document: ObjectID) throws {
   let draft = try store.clone([document], options: options).root
   try store.write { tx in try tx.set(draft, "title", "Second edition") }
 
-  let plan = try store.planMerge(draft)
-  if plan.canMerge { try store.merge(draft) }
+  let plan = try store.drafts.planMerge(draft)
+  if plan.canMerge { try store.drafts.merge(draft) }
 }

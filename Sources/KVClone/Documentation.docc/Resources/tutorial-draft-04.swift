@@ -47,7 +47,7 @@ try store.write { tx in
 try store.write { tx in try tx.set(article, "title", "Winter 2026") }
 try printArticle(article)
 
-let plan = try store.planMerge(draft)
+let plan = try store.drafts.planMerge(draft)
 for conflict in plan.conflicts {
   print("conflict:", conflict.object, conflict.property ?? "")
 }
