@@ -10,13 +10,13 @@ struct Copies: Sendable {
     /// The commit after which the copy is made.
     var commit: Int {
       switch self {
-      case .backup: 3
-      case .increment, .restored, .chained, .file: 5
-      case .compacted: 7
+      case .backup: 4
+      case .increment, .restored, .chained, .file: 8
+      case .compacted: 11
       }
     }
     /// The commit that the copy contains.
-    var content: Int { self == .restored ? 3 : commit }
+    var content: Int { self == .restored ? Copy.backup.commit : commit }
   }
 
   /// The snapshot that the incremental backup starts from; the full backup contains it.

@@ -6,7 +6,8 @@ import KVClone
 final class DamageSubject: Sendable {
   /// The contents of the store.
   enum Shape: String, Sendable {
-    /// Every kind of value that the workload stores, snapshots of two model versions, and a history.
+    /// Every kind of value that the workload stores, snapshots of two model versions, a branch with a snapshot, and a
+    /// history.
     case everything
     /// Ordered lists that are long enough for a member index and a directory.
     case longLists
@@ -76,6 +77,24 @@ final class DamageSubject: Sendable {
     clone.idempotencyKey = "subject"
     clone.recordsProvenance = true
     _ = try store.clone([project], options: clone)
+    clone.idempotencyKey = "branch"
+    try changeBranch(of: store, context, last, project, clone)
+  }
+
+  /// The name of the branch.
+  static let branch = "subject"
+
+  /// Creates a branch with entries of each kind, and with a snapshot of its own.
+  private static func changeBranch(
+    of store: ObjectStore, _ context: TrialContext, _ number: Int, _ project: ObjectID, _ clone: CloneOptions
+  ) throws {
+    let branch = try store.branches.create(Self.branch)
+    for stream in 0..<3 as Range<UInt64> {
+      try context.workload.changes(
+        number, branch, SeededGenerator(seed: context.workload.seed, stream: 6_100_000 + stream))
+      if stream == 0 { try branch.createSnapshot(named: "subject") }
+    }
+    _ = try branch.clone([project], options: clone)
   }
 
   private static func makeLongLists(_ path: String) throws {
@@ -139,9 +158,14 @@ final class DamageSubject: Sendable {
         return number(key.prefix(2)) > 0x8000 ? name(key.dropFirst(2).prefix(8)) : []
       }
       return names(table: code, key: key.dropFirst(2).dropLast(8), nameOf)
+    case "overlays": return Self.isObject(inOverlays: key) ? name(key.dropFirst(6)) : []
     default: return table.hasPrefix("objects-") ? name(key) : []
     }
   }
+
+  /// Whether the key of an entry of a branch is that of an object: the number of a layer, the code of a table, and the
+  /// key in that table.
+  static func isObject(inOverlays key: ArraySlice<UInt8>) -> Bool { key.dropFirst(4).first.map { $0 >= 0x80 } ?? false }
 
   /// The tables with preimages, besides those of objects, by their codes.
   private static let savedTables = [2: "links", 4: "blobinfo", 5: "indexes"]

@@ -12,6 +12,7 @@ struct DiskFiller {
   private static let ballastSize = 512 << 10
   /// More commits than fit on any of the disks.
   private static let attempts = 5000
+  private static let branch = "filled"
 
   func run() throws {
     let isBallastMade = FileManager.default.createFile(
@@ -25,20 +26,32 @@ struct DiskFiller {
     }
     var random = SeededGenerator(seed: workload.seed)
     let hasSnapshot = try attempt("a snapshot", store) { try store.createSnapshot(named: "empty") }
-    let commits = try fill(store, &random)
+    var hasBranch = try attempt("a branch", store) { try store.branches.create(Self.branch) }
+    let commits = try fill(store, hasBranch ? try store.branches.open(Self.branch) : nil, &random)
     try verify(store, "on the full disk")
     if hasSnapshot {
       try attempt("a rollback", store) { try store.rollback(to: try store.snapshot(named: "empty")) }
       try verify(store, "after a rollback on the full disk")
     }
-    store = try migrated(store)
-    try verify(store, "after a migration on the full disk")
+    if hasBranch {
+      hasBranch = try !attempt("the deletion of a branch", store) { try store.branches.delete(Self.branch) }
+      try verify(store, "after the deletion of a branch on the full disk")
+    }
+    if !hasBranch {
+      store = try migrated(store)
+      try verify(store, "after a migration on the full disk")
+    }
     // While snapshots exist, a delete writes preimages, for which there may be no space.
     try store.deleteSnapshots(named: try store.snapshots().map(\.name))
     try verify(store, "after its snapshots were deleted on the full disk")
+    if hasBranch {
+      // The deleted snapshots have freed space for it.
+      try store.branches.delete(Self.branch)
+      try verify(store, "after its branch was deleted on the full disk")
+    }
     // Fills the space that the rollback and the deleted snapshots freed, so that the deletes have only the reserved
     // space.
-    let rest = try fill(store, &random)
+    let rest = try fill(store, nil, &random)
     let deleted = try deleteSome(store)
     try verify(store, "after deletes on the full disk")
     try FileManager.default.removeItem(atPath: ballast)
@@ -60,14 +73,17 @@ struct DiskFiller {
     }
   }
 
+  /// - Parameter branch: a branch of the store, which gets a third of the commits.
   /// - Returns: the number of commits that fitted.
-  private func fill(_ store: ObjectStore, _ random: inout SeededGenerator) throws -> Int {
+  private func fill(_ store: ObjectStore, _ branch: ObjectStore?, _ random: inout SeededGenerator) throws -> Int {
     var size = 20
     for number in 0..<Self.attempts {
       let before = try StoreDigest.content(of: store)
       do {
         // Alternates between one write and a group of writes.
-        if number % 2 == 0 {
+        if number % 3 == 2, let branch {
+          try insert(size, into: branch, &random)
+        } else if number % 2 == 0 {
           try insert(size, into: store, &random)
         } else {
           try FillingGroup(name: "\(random.next())", version: version(of: store)).insert(2 * size, into: store, &random)

@@ -19,13 +19,14 @@ struct Examination: Codable, Sendable {
     let kind: String
     let object: String?
     let page: Int?
+    let branch: String?
     let message: String
   }
 
   /// The issues found by `check` with all data read, and whether it completed.
   var damages: [Damaged] = []
   var checking: Outcome = .found("")
-  /// A digest of all objects and snapshots.
+  /// A digest of all objects, snapshots and branches.
   var reading: Outcome?
   /// Digests of the readable objects, by their names.
   var objects: [String: String] = [:]
@@ -100,7 +101,7 @@ struct Examiner {
       examination.objects = Self.objects(of: store)
       Self.describe(store, in: &examination)
       beforeStep()
-      examination.fetching = Self.outcome { try store.read { try IndexDigest.of(store.model, $0) } }
+      examination.fetching = Self.outcome { try Self.indexDigests(of: store) }
       projects = Array(((try? store.read { try Workload.ids(of: "Project", in: $0) }) ?? []).prefix(Self.projectLimit))
       cloneInto(projects, store, &examination)
     } catch {
@@ -115,7 +116,8 @@ struct Examiner {
     examination.checking = Self.outcome {
       let report = try ObjectStore.check(at: path, options: CheckOptions(readData: true))
       examination.damages = report.issues.map {
-        Examination.Damaged(kind: $0.kind.rawValue, object: $0.object, page: $0.page, message: $0.message)
+        Examination.Damaged(
+          kind: $0.kind.rawValue, object: $0.object, page: $0.page, branch: $0.branch, message: $0.message)
       }
       return "checked"
     }
@@ -223,6 +225,13 @@ struct Examiner {
       return try result.roots.map { root in try other.read { try GraphDigest.of(root, other.model, $0) } }
         .joined(separator: " ")
     }
+  }
+
+  /// Digests of the objects found through indexes, of the store and of its branches.
+  private static func indexDigests(of store: ObjectStore) throws -> String {
+    let branches = try store.branches.list().map { try store.branches.open($0.name) }
+    return try ([store] + branches).map { view in try view.read { try IndexDigest.of(view.model, $0) } }
+      .joined(separator: " ")
   }
 
   /// Digests of the readable objects, by their names.

@@ -15,6 +15,8 @@ enum FlippedBitFaults: FaultClass {
     var isRead: @Sendable (StoreFileMap, StoreFileMap.Entry) -> Bool = { _, _ in true }
     var isOfKeys = false
     var isOfIndexes = false
+    /// Whether `check` must name the branch that the entry belongs to.
+    var isOfBranches = false
     let isOne: @Sendable (StoreFileMap, StoreFileMap.Entry) -> Bool
   }
 
@@ -34,8 +36,26 @@ enum FlippedBitFaults: FaultClass {
     {
       ["snapshots", "changes", "provenance", "operations", "redirects"].contains($1.table)
     },
-    Kind(title: "a key", count: 300, isRead: { _, _ in false }, isOfKeys: true) { _, _ in true },
+    Kind(
+      title: "an entry or the description of a branch", count: 250,
+      // Fetches by value and the history read the other tables of a branch.
+      isRead: { map, entry in
+        entry.table == "overlays" && DamageSubject.isObject(inOverlays: map.bytes[entry.key])
+          && map.bytes[entry.value.lowerBound + checksumLength] == 1
+      },
+      isOfBranches: true
+    ) { isOfBranches($1) },
+    Kind(title: "a key", count: 300, isRead: { _, _ in false }, isOfKeys: true) { !isOfBranches($1) },
+    Kind(title: "a key of a branch's entry", count: 100, isRead: { _, _ in false }, isOfKeys: true) {
+      isOfBranches($1)
+    },
   ]
+  private static let checksumLength = 8
+
+  private static func isOfBranches(_ entry: StoreFileMap.Entry) -> Bool {
+    ["overlays", "branches"].contains(entry.table)
+  }
+
   /// The number of trials of each kind in quick mode.
   private static let quickCount = 6
 
@@ -76,7 +96,9 @@ enum FlippedBitFaults: FaultClass {
     case .ended(let ending): return "the process that examined the store ended: \(ending)"
     case .examined(let found):
       // A corrupted key may name another object.
-      let names = subject.names(of: entry, in: subject.map.bytes) + subject.names(of: entry, in: bytes)
+      var names = subject.names(of: entry, in: subject.map.bytes) + subject.names(of: entry, in: bytes)
+      // The corrupted key of a branch's entry may be that of another table.
+      if kind.isOfKeys, isOfBranches(entry) { names = [] }
       let isRead = kind.isRead(subject.map, entry)
       // The head of a list has the number of members, so a missing chunk is detected.
       let mayMiss = kind.isOfKeys && entry.table != "links"
@@ -114,6 +136,9 @@ enum FlippedBitFaults: FaultClass {
     let isPageLost = kind.isOfKeys && damage.kind == "page"
     if !names.isEmpty, !isPageLost, !found.damages.contains(where: { isNamed($0.object) }) {
       return "check named \(damage.object ?? "no object") instead of \(names[0]): \(damage.kind), \(damage.message)"
+    }
+    if kind.isOfBranches, !found.damages.contains(where: { $0.branch == DamageSubject.branch || $0.kind == "page" }) {
+      return "check did not name the branch: \(damage.kind), \(damage.message)"
     }
     if let message = found.untypedError { return "untyped error: \(message)" }
     // Fetches by value read indexes; object reads read everything else.

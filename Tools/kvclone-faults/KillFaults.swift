@@ -9,6 +9,7 @@ enum KillFaults: FaultClass {
     case savepoints = "savepoints", groups = "group commits"
     case snapshot = "creating and deleting snapshots"
     case rollback = "rollback", migration = "migration"
+    case branches = "creating, changing and deleting branches"
 
     init(_ commit: Int, _ workload: Workload) {
       self =
@@ -21,6 +22,9 @@ enum KillFaults: FaultClass {
         case .deletion, .cleaning: .delete
         case .savepoints: .savepoints
         case .grouped: .groups
+        case .branch, .branchChanges, .branchDeletion, .branchSpilling, .branchStaged, .branchSnapshot, .branchRollback,
+          .deletedBranch:
+          .branches
         case .base, .changes, .spilling, .staged, .large: .write
         }
     }
@@ -32,7 +36,7 @@ enum KillFaults: FaultClass {
     case .clone: 1
     case .delete: 3
     case .create, .migration: 4
-    case .snapshot, .rollback, .groups: 6
+    case .snapshot, .rollback, .groups, .branches: 6
     case .write, .savepoints: 10
     }
   }

@@ -23,6 +23,9 @@ enum RandomKillFaults: FaultClass {
     Aim(id: "snapshot", title: "at a random time while creating, deleting and rolling back to snapshots", count: 75) {
       [.snapshot, .someSnapshots, .allSnapshots, .rollback, .objectRollback].contains($0)
     },
+    Aim(id: "branch", title: "at a random time while creating, changing and deleting branches", count: 75) {
+      $0?.isOfBranches == true
+    },
     Aim(id: "group", title: "at a random time during a group commit", count: 75) { $0 == .grouped },
     Aim(id: "copy", title: "at a random time during a backup or restore", count: 75, isOfCopies: true) { $0 == nil },
   ]

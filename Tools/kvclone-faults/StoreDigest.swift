@@ -10,7 +10,7 @@ struct StoreContent: Equatable {
   let blobCount: ClosedRange<Int>
 }
 
-/// A digest of all objects and snapshots, the same for equal contents with different ids.
+/// A digest of all objects, snapshots and branches, the same for equal contents with different ids.
 ///
 /// The rank among the objects of its entity identifies an object: a failed and repeated transaction leaves a gap in the
 /// serials, but not in the ranks. Names of automatic snapshots are excluded too, because they contain the time.
@@ -21,22 +21,35 @@ struct StoreDigest {
 
   static func content(of store: ObjectStore) throws -> StoreContent {
     var run = StoreDigest()
-    let now = try store.read { try run.add(store.model, $0) }
+    let content = try run.add(store)
+    // The blobs of branches are described by their own entries.
+    for info in try store.branches.list() {
+      run.hash.add("branch \(info.name) of \(info.baseSnapshot ?? "no snapshot")")
+      _ = try run.add(try store.branches.open(info.name))
+    }
+    return StoreContent(
+      digest: String(run.hash.value, radix: 16), blobCount: content.now.count...content.all.count)
+  }
+
+  /// Adds the present state and the snapshots of a store or of a branch.
+  ///
+  /// - Returns: the blobs of the objects, and these with the blobs of removed entities that a snapshot still shows.
+  private mutating func add(_ store: ObjectStore) throws -> (now: Set<UInt64>, all: Set<UInt64>) {
+    let now = try store.read { try add(store.model, $0) }
     var blobs = now.blobs
     for info in try store.snapshots() {
       guard let model = WorkloadModel.version(named: info.modelVersion) else {
         throw Finding("the snapshot \(info.name) matches no version of the model")
       }
-      run.hash.add(info.isAutomatic ? "automatic" : info.name)
-      run.hash.add(UInt64(info.objectCount))
+      hash.add(info.isAutomatic ? "automatic" : info.name)
+      hash.add(UInt64(info.objectCount))
       let snapshot = try store.snapshot(named: info.name)
-      let then = try snapshot.read { try run.add(model, $0) }
+      let then = try snapshot.read { try add(model, $0) }
       if model.modelHash == store.model.modelHash { continue }
       blobs.formUnion(then.blobs)
-      try store.read { try run.addRedirects(then.names, $0, now.ranks) }
+      try store.read { try addRedirects(then.names, $0, now.ranks) }
     }
-    return StoreContent(
-      digest: String(run.hash.value, radix: 16), blobCount: now.blobs.count...blobs.count)
+    return (now.blobs, blobs)
   }
 
   private struct View {

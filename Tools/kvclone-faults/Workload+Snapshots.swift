@@ -3,7 +3,7 @@ import KVClone
 /// The workload's commits with snapshots and migrations.
 extension Workload {
   /// The latest manual snapshot with the store's current model version.
-  private func youngestSnapshot(_ store: ObjectStore) throws -> Snapshot? {
+  func youngestSnapshot(_ store: ObjectStore) throws -> Snapshot? {
     let version = store.model.versionIdentifier
     guard let found = try store.snapshots().last(where: { !$0.isAutomatic && $0.modelVersion == version }) else {
       return nil

@@ -34,7 +34,19 @@ struct Workload: Sendable {
     /// Migrates to the next model version: explicitly, during opening, with a mapping model, and through intermediate
     /// versions.
     case migration, automaticMigration, mappingMigration, chainedMigration
+    /// Creates a branch; changes the latest branch, deletes objects on it, spills, and uses an upload; creates a
+    /// snapshot of it, and rolls it back to its latest snapshot; deletes a branch.
+    case branch, branchChanges, branchDeletion, branchSpilling, branchStaged, branchSnapshot, branchRollback
+    case deletedBranch
 
+    var isOfBranches: Bool {
+      switch self {
+      case .branch, .branchChanges, .branchDeletion, .branchSpilling, .branchStaged, .branchSnapshot, .branchRollback,
+        .deletedBranch:
+        true
+      default: false
+      }
+    }
     var isMigration: Bool { [.migration, .automaticMigration, .mappingMigration, .chainedMigration].contains(self) }
   }
 
@@ -42,13 +54,15 @@ struct Workload: Sendable {
   /// because every later trial performs them. The last group has more writes than the engine commits at a time.
   private static let quickSchedule: [Kind] =
     [
-      .base, .snapshot, .clone, .changes, .objectRollback, .rollback, .spilling, .staged, .migration, .someSnapshots,
+      .base, .snapshot, .clone, .changes, .objectRollback, .rollback, .branch, .branchChanges, .changes,
+      .branchSnapshot, .branchDeletion, .branchRollback, .deletedBranch, .spilling, .staged, .migration, .someSnapshots,
       .allSnapshots, .cleaning,
     ] + group(of: 2) + [.savepoints] + group(of: 7)
   private static let schedule: [Kind] =
     quickSchedule + [
       .changes, .snapshot, .clone, .deletion, .spilling, .rollback, .spilling, .automaticMigration, .changes, .staged,
-      .savepoints,
+      .savepoints, .branch, .branchStaged, .deletion, .branchSnapshot, .branch, .branchSpilling, .rollback,
+      .deletedBranch, .branchChanges, .deletedBranch,
     ] + group(of: 1) + [
       .snapshot, .deletion, .large, .objectRollback, .mappingMigration, .changes, .snapshot, .chainedMigration,
       .changes, .snapshot,
@@ -58,7 +72,8 @@ struct Workload: Sendable {
 
   /// The commits after the first ones if copies are made: they include a migration, which leaves free pages to compact.
   private static let scheduleOfCopies: [Kind] = [
-    .base, .snapshot, .clone, .changes, .objectRollback, .allSnapshots, .migration,
+    .base, .snapshot, .branch, .branchChanges, .clone, .branchSnapshot, .branchDeletion, .objectRollback,
+    .deletedBranch, .allSnapshots, .migration,
   ]
   static var quickCount: Int { quickSchedule.count }
   static var fullCount: Int { schedule.count }
@@ -66,7 +81,8 @@ struct Workload: Sendable {
   /// The commits after those, repeated.
   private static let later: [Kind] = [
     .changes, .snapshot, .clone, .spilling, .grouped, .grouped, .grouped, .rollback, .deletion, .staged, .savepoints,
-    .objectRollback, .changes, .allSnapshots, .cleaning,
+    .objectRollback, .branch, .branchChanges, .changes, .branchSnapshot, .branchDeletion, .branchRollback,
+    .deletedBranch, .changes, .allSnapshots, .cleaning,
   ]
 
   func kind(_ number: Int) -> Kind {
@@ -135,10 +151,13 @@ struct Workload: Sendable {
     case .someSnapshots: try deleteSnapshots(number, store, &random, onlyInner: true)
     case .allSnapshots: try deleteSnapshots(number, store, &random, onlyInner: false)
     case .migration, .automaticMigration, .mappingMigration, .chainedMigration: try migrate(number, store, at: path)
+    case .branch, .branchChanges, .branchDeletion, .branchSpilling, .branchStaged, .branchSnapshot, .branchRollback,
+      .deletedBranch:
+      try performOnBranch(number, store, &random)
     }
   }
 
-  private func write(
+  func write(
     _ label: String, _ number: Int, _ store: ObjectStore, _ random: SeededGenerator,
     _ body: (inout WorkloadStep, inout WriteTransaction) throws -> Void
   ) throws {
@@ -184,7 +203,7 @@ struct Workload: Sendable {
   }
 
   /// Uploads a blob in transactions of its own, and uses it in a later transaction together with `body`.
-  private func stage(
+  func stage(
     _ number: Int, _ lengths: [Int], _ store: ObjectStore, _ random: inout SeededGenerator,
     and body: (inout WriteTransaction, inout SeededGenerator) throws -> Void = { _, _ in }
   ) throws {
