@@ -68,6 +68,11 @@ package enum Measuring {
     _ = unsafeBitCast(symbol, to: (@convention(c) (Int) -> Int32).self)(0)
   }
 
+  /// The duration of `body` in seconds.
+  package static func seconds(_ body: () throws -> Void) rethrows -> Double {
+    try ContinuousClock().measure(body).seconds
+  }
+
   package static func median(_ values: [Double]) -> Double {
     let sorted = values.sorted()
     guard !sorted.isEmpty else { return 0 }

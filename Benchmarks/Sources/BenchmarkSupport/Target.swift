@@ -15,6 +15,22 @@ package struct Target {
   package init(title: String, limit: String, figure: String, verdict: Verdict) {
     (self.title, self.limit, self.figure, self.verdict) = (title, limit, figure, verdict)
   }
+
+  /// A target for the ratio of two durations in seconds.
+  package static func ratio(_ title: String, _ seconds: Double, to base: Double, atMost limit: Double) -> Target {
+    let ratio = seconds / max(base, 1e-9)
+    return Target(
+      title: title, limit: "≤ \(Plot.compact(limit)) ×",
+      figure: "\(duration(seconds)) / \(duration(base)): \(fixed(ratio, 2)) ×", verdict: ratio <= limit ? .met : .missed
+    )
+  }
+
+  /// A target for a duration in seconds.
+  package static func time(_ title: String, _ seconds: Double, atMost limit: Double) -> Target {
+    Target(
+      title: title, limit: "≤ \(duration(limit))", figure: duration(seconds),
+      verdict: seconds <= limit ? .met : .missed)
+  }
 }
 
 extension [Target] {

@@ -2,7 +2,7 @@ import BenchmarkSupport
 import Foundation
 import KVClone
 
-/// Runs one benchmark: `CloneBenchmark speed|images|deep|structures|snapshots|migration DIRECTORY [--quick]`.
+/// Runs one benchmark: `CloneBenchmark speed|images|deep|structures|snapshots|branches|migration DIRECTORY [--quick]`.
 /// `Benchmarks/run` builds and calls it.
 @main
 enum CloneBenchmark {
@@ -13,7 +13,8 @@ enum CloneBenchmark {
     let quick = arguments.contains("--quick")
     let words = arguments.filter { $0 != "--quick" }
     guard words.count == 2, let name = words.first, let directory = words.last else {
-      return fail("usage: CloneBenchmark speed|images|deep|structures|snapshots|migration DIRECTORY [--quick]", 64)
+      return fail(
+        "usage: CloneBenchmark speed|images|deep|structures|snapshots|branches|migration DIRECTORY [--quick]", 64)
     }
     do {
       switch name {
@@ -21,6 +22,7 @@ enum CloneBenchmark {
       case "images": try ImagesBenchmark.run(in: directory, quick: quick)
       case "structures": try StructuresBenchmark.run(in: directory, quick: quick)
       case "snapshots": try SnapshotsBenchmark.run(in: directory, quick: quick)
+      case "branches": try BranchesBenchmark.run(in: directory, quick: quick)
       case "migration": try MigrationBenchmark.run(in: directory, quick: quick)
       case "deep": try DeepBenchmark.run(in: directory, quick: quick)
       default: fail("there is no benchmark \(name)", 64)

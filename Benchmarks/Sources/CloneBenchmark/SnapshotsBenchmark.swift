@@ -10,13 +10,8 @@ enum SnapshotsBenchmark {
     let workspace = try Workspace(in: directory)
     defer { workspace.remove() }
     report("snapshots: libraries of albums of 100 photos, 5 attributes and 2 of 1,000 shared tags each")
-    var stores: [(size: Int, root: ObjectID, store: ObjectStore)] = []
+    let stores = try sizes.map { try MeasuredStore(of: $0, in: workspace) }
     defer { for entry in stores { entry.store.close() } }
-    for size in sizes {
-      let path = "\(workspace.path)/source-\(size)"
-      let root = try PhotoGraph.make(at: path, objects: size)
-      stores.append((size, root, try ObjectStore.open(at: path)))
-    }
     try creation(stores, rounds: quick ? 20 : 200)
     guard let large = stores.last, let middle = stores.dropLast().last, let small = stores.first else { return }
     try comparison(large, rounds: quick ? 3 : 9)
@@ -28,31 +23,14 @@ enum SnapshotsBenchmark {
     try cloning(measured)
   }
 
-  private typealias Measured = (size: Int, root: ObjectID, store: ObjectStore)
-
-  private static func seconds(_ body: () throws -> Void) rethrows -> Double {
-    try ContinuousClock().measure(body).seconds
-  }
-
-  /// Random photos, in ascending order.
-  private static func photos(_ of: Measured, _ count: Int, seed: UInt64) throws -> [ObjectID] {
-    var random = SeededGenerator(seed: seed)
-    let all = try of.store.read { tx in try tx.fetchIDs(FetchRequest("Photo")) }
-    return Set((0..<count).map { _ in Int.random(in: 0..<all.count, using: &random) }).sorted().map { all[$0] }
-  }
-
-  private static func change(_ photos: [ObjectID], _ store: ObjectStore, to title: String) throws {
-    try store.write { tx in for photo in photos { try tx.set(photo, "title", .string(title)) } }
-  }
-
   // MARK: Making
 
-  private static func creation(_ stores: [Measured], rounds: Int) throws {
+  private static func creation(_ stores: [MeasuredStore], rounds: Int) throws {
     var times = [[Double]](repeating: [], count: stores.count)
     // Rounds are interleaved, so that a slow phase of the disk affects all sizes.
     for round in 0..<rounds {
       for (index, entry) in stores.enumerated() {
-        times[index].append(try seconds { try entry.store.createSnapshot(named: "round-\(round)") })
+        times[index].append(try Measuring.seconds { try entry.store.createSnapshot(named: "round-\(round)") })
         try entry.store.deleteSnapshot(named: "round-\(round)")
       }
     }
@@ -68,32 +46,32 @@ enum SnapshotsBenchmark {
 
   // MARK: Comparing and deleting
 
-  private static func comparison(_ of: Measured, rounds: Int) throws {
-    let photos = try photos(of, 1_000, seed: 1)
+  private static func comparison(_ of: MeasuredStore, rounds: Int) throws {
+    let photos = try of.photos(1_000, seed: 1)
     let snapshot = try of.store.createSnapshot(named: "before")
-    try change(photos, of.store, to: "changed")
+    try of.change(photos, to: "changed")
     var times: [Double] = []
     var count = 0
-    for _ in 0..<rounds { times.append(try seconds { count = try of.store.diff(from: snapshot).count }) }
+    for _ in 0..<rounds { times.append(try Measuring.seconds { count = try of.store.diff(from: snapshot).count }) }
     report(
       "  diff of \(count) changes in \(of.size) objects: \(fixed(Measuring.median(times) * 1e3, 2)) ms "
         + "(least \(fixed((times.min() ?? 0) * 1e3, 2)))")
-    let took = try seconds { try of.store.rollback(to: snapshot) }
+    let took = try Measuring.seconds { try of.store.rollback(to: snapshot) }
     report("  rollback of them, in one durable transaction: \(fixed(took * 1e3, 2)) ms")
     try of.store.deleteSnapshots(named: try of.store.snapshots().map(\.name))
   }
 
-  private static func deletion(_ of: Measured, rounds: Int) throws {
+  private static func deletion(_ of: MeasuredStore, rounds: Int) throws {
     report("  deleting one in \(of.size) objects, by what it alone retains (median):")
     for count in [0, 100, 1_000, 10_000, 100_000] where count <= of.size / 2 {
-      let photos = count == 0 ? [] : try photos(of, count, seed: 2)
+      let photos = count == 0 ? [] : try of.photos(count, seed: 2)
       var times: [Double] = []
       var retained: UInt64 = 0
       for round in 0..<rounds {
         let snapshot = try of.store.createSnapshot(named: "retaining")
-        if count > 0 { try change(photos, of.store, to: "round \(round) of \(count)") }
+        if count > 0 { try of.change(photos, to: "round \(round) of \(count)") }
         retained = try snapshot.retainedBytes()
-        times.append(try seconds { try of.store.deleteSnapshot(named: "retaining") })
+        times.append(try Measuring.seconds { try of.store.deleteSnapshot(named: "retaining") })
       }
       report(
         "    \("\(photos.count)".right(8)) objects, \("\(retained)".right(12)) B: "
@@ -103,13 +81,13 @@ enum SnapshotsBenchmark {
 
   // MARK: Writing
 
-  private static func writing(_ of: Measured, rounds: Int) throws {
-    let photos = try photos(of, 500, seed: 3)
+  private static func writing(_ of: MeasuredStore, rounds: Int) throws {
+    let photos = try of.photos(500, seed: 3)
     func each(_ name: String, _ prepare: (Int) throws -> Void) throws {
       var times: [Double] = []
       for round in 0..<rounds {
         try prepare(round)
-        times.append(try seconds { try change([photos[round % photos.count]], of.store, to: "\(name) \(round)") })
+        times.append(try Measuring.seconds { try of.change([photos[round % photos.count]], to: "\(name) \(round)") })
       }
       report("    \(name.right(34)): \(fixed(Measuring.median(times) * 1e6, 1).right(8)) µs")
     }
@@ -127,44 +105,21 @@ enum SnapshotsBenchmark {
 
   // MARK: Reading
 
-  private static func reading(_ of: Measured, rounds: Int) throws {
+  private static func reading(_ of: MeasuredStore, rounds: Int) throws {
     let snapshot = try of.store.createSnapshot(named: "read")
-    try change(try photos(of, of.size / 100, seed: 4), of.store, to: "changed for reading")
-    var random = SeededGenerator(seed: 5)
-    let all = try of.store.read { tx in try tx.fetchIDs(FetchRequest("Photo")) }
-    let asked = (0..<100_000).map { _ in all[Int.random(in: 0..<all.count, using: &random)] }
-    let tags = try of.store.read { tx in try tx.fetchIDs(FetchRequest("Tag")) }
-    let wide = FetchRequest("Photo", predicate: try QueryPredicate(format: "width > 5998"))
-    let tasks: [(String, (borrowing ReadTransaction) throws -> Int)] = [
-      (
-        "by id, anywhere",
-        { tx in
-          var sum = 0
-          for id in asked where try tx.value(id, "title") != nil { sum += 1 }
-          return sum
-        }
-      ),
-      ("scan with a predicate", { tx in try tx.count(wide) }),
-      (
-        "members of long lists",
-        { tx in
-          var sum = 0
-          for tag in tags { sum += try tx.members(tag, "photos").count }
-          return sum
-        }
-      ),
-    ]
+    try of.change(try of.photos(of.size / 100, seed: 4), to: "changed for reading")
+    let tasks = try ReadTask.all(of.store)
     report("  reading at a snapshot of \(of.size) objects, a hundredth of which has changed, beside the store itself:")
-    for (name, task) in tasks {
+    for task in tasks {
       var live: [Double] = []
       var past: [Double] = []
       var results: Set<Int> = []
       for _ in 0..<rounds {
-        live.append(try seconds { results.insert(try of.store.read { try task($0) }) })
-        past.append(try seconds { results.insert(try snapshot.read { try task($0) }) })
+        live.append(try Measuring.seconds { results.insert(try of.store.read { try task.run($0) }) })
+        past.append(try Measuring.seconds { results.insert(try snapshot.read { try task.run($0) }) })
       }
       report(
-        "    \(name.right(24)): live \(fixed(Measuring.median(live) * 1e3, 1).right(9)) ms, snapshot "
+        "    \(task.name.right(24)): live \(fixed(Measuring.median(live) * 1e3, 1).right(9)) ms, snapshot "
           + "\(fixed(Measuring.median(past) * 1e3, 1).right(9)) ms, \(fixed(Measuring.median(past) / Measuring.median(live), 2)) ×"
           + (results.count == 1 ? "" : " (the results differ)"))
     }
@@ -173,7 +128,7 @@ enum SnapshotsBenchmark {
 
   // MARK: Backing up
 
-  private static func incrementing(_ of: Measured, _ directory: String, rounds: Int) throws {
+  private static func incrementing(_ of: MeasuredStore, _ directory: String, rounds: Int) throws {
     let (full, part, restored) = (directory + "/full", directory + "/part", directory + "/restored")
     func removed<R>(_ path: String, _ body: () throws -> R) throws -> R {
       try? FileManager.default.removeItem(atPath: path)
@@ -182,20 +137,24 @@ enum SnapshotsBenchmark {
     let since = try of.store.createSnapshot(named: "since")
     var whole = 0.0
     var bytes: UInt64 = 0
-    whole = try seconds { bytes = try of.store.backup(to: full).byteCount }
+    whole = try Measuring.seconds { bytes = try of.store.backup(to: full).byteCount }
     report(
       "  backing up \(of.size) objects, verified and on the disk: \(fixed(whole * 1e3, 1)) ms, \(bytes) B; "
         + "since a snapshot:")
     for count in [0, 1_000, 10_000] {
-      if count > 0 { try change(try photos(of, count, seed: 6), of.store, to: "increment of \(count)") }
+      if count > 0 { try of.change(try of.photos(count, seed: 6), to: "increment of \(count)") }
       var times: [Double] = []
       for _ in 0..<rounds {
         times.append(
           try removed(part) {
-            try seconds { bytes = try of.store.backup(to: part, options: BackupOptions(since: since.name)).byteCount }
+            try Measuring.seconds {
+              bytes = try of.store.backup(to: part, options: BackupOptions(since: since.name)).byteCount
+            }
           })
       }
-      let back = try removed(restored) { try seconds { try ObjectStore.restore(from: [full, part], to: restored) } }
+      let back = try removed(restored) {
+        try Measuring.seconds { try ObjectStore.restore(from: [full, part], to: restored) }
+      }
       report(
         "    \("\(count)".right(8)) changes: \(fixed(Measuring.median(times) * 1e3, 1).right(8)) ms, \("\(bytes)".right(10)) B; "
           + "both restored, and all of it checked: \(fixed(back, 2)) s")
@@ -206,7 +165,7 @@ enum SnapshotsBenchmark {
 
   // MARK: Cloning
 
-  private static func cloning(_ of: Measured) throws {
+  private static func cloning(_ of: MeasuredStore) throws {
     let before = try of.store.clone([of.root])
     try of.store.write { tx in _ = try tx.delete(before.roots) }
     let snapshot = try of.store.createSnapshot(named: "clone")
