@@ -19,7 +19,11 @@ let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
   "backup": { try backUp(in: $0[0]) },
   "increment": { try increment(in: $0[0]) },
   "salvage": { try salvage(in: $0[0], onto: Array($0.dropFirst())) },
-  "share": { try share(at: $0[0], name: $0[1], seed: UInt64($0[2]) ?? 0, steps: Int($0[3]) ?? 0) },
+  "share": { arguments in
+    try share(
+      at: arguments[0], name: arguments[1], seed: UInt64(arguments[2]) ?? 0, steps: Int(arguments[3]) ?? 0,
+      branch: arguments.dropFirst(4).first)
+  },
   "registers": { try useRegisters(at: $0[0], seed: UInt64($0[1]) ?? 0, tasks: Int($0[2]) ?? 0, Int($0[3]) ?? 0) },
   "hold": { try holdWriteLock(at: $0[0], label: $0[1]) },
   "write": { try writeSlowly(at: $0[0], entity: $0[1]) },
@@ -74,13 +78,14 @@ private func wander(in root: String) throws {
   load(10)
 }
 
-/// Changes a store that other processes change concurrently, and prints each committed step as a line of JSON.
-private func share(at path: String, name: String, seed: UInt64, steps: Int) throws {
+/// Changes a store that other processes change concurrently, or a branch of it, and prints each committed step as a line
+/// of JSON.
+private func share(at path: String, name: String, seed: UInt64, steps: Int, branch: String?) throws {
   var options = StoreOptions()
   options.busyTimeout = SharedOperations.busyTimeout
   let store = try StoreLocation(path).open(options: options)
   defer { store.close() }
-  var operations = SharedOperations(name, store, seed: seed)
+  var operations = SharedOperations(name, try branch.map { try store.branches.open($0) } ?? store, seed: seed)
   for _ in 0..<steps {
     if let step = try operations.step() { say(String(decoding: try JSONEncoder().encode(step), as: UTF8.self)) }
   }

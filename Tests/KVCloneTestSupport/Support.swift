@@ -149,7 +149,7 @@ extension ObjectStore {
   }
 
   /// Returns the link errors that are visible by the public interface.
-  fileprivate func linkProblems() throws -> [String] {
+  package func linkProblems() throws -> [String] {
     let model = self.model
     return try read { tx in
       var problems: [String] = []

@@ -61,7 +61,10 @@ package final class SharedStoreRun {
     for number in commit...last {
       // A commit without a step deletes a snapshot.
       if let step = steps[number]?.first {
-        for operation in step.operations { try apply(operation) }
+        for operation in step.operations {
+          if case .snapshot(let name) = operation { snapshots[name] = oracle }
+          try oracle.repeatOperation(operation)
+        }
         operationCount += step.operations.count
         transactions += 1
       }
@@ -72,25 +75,6 @@ package final class SharedStoreRun {
       }
     }
     commit = last
-  }
-
-  private func apply(_ operation: SharedOperations.Operation) throws {
-    func ids(_ values: [UInt64]) -> [ObjectID] { values.map { ObjectID(rawValue: $0) } }
-    switch operation {
-    case .insert(let value, let entity, let name):
-      let id = ObjectID(rawValue: value)
-      #expect(oracle.objects[id] == nil, "an id was given twice, \(place)")
-      oracle.insert(id, entity, entity == "Tag" ? [:] : [entity == "Note" ? "text" : "name": .string(name)])
-    case .setName(let id, let name): oracle.set(ObjectID(rawValue: id), "name", .string(name))
-    case .setCode(let id, let code): oracle.set(ObjectID(rawValue: id), "code", code.map { .integer($0) })
-    case .setData(let id, let count, let byte):
-      oracle.set(ObjectID(rawValue: id), "data", .binary(Data(repeating: byte, count: count)))
-    case .link(let id, let name, let targets): oracle.link(ObjectID(rawValue: id), name, ids(targets))
-    case .unlink(let id, let name, let targets): oracle.unlink(ObjectID(rawValue: id), name, ids(targets))
-    case .setMembers(let id, let name, let targets): oracle.setMembers(ObjectID(rawValue: id), name, ids(targets))
-    case .delete(let targets): _ = try oracle.delete(ids(targets))
-    case .snapshot(let name): snapshots[name] = oracle
-    }
   }
 
   /// Compares the store, the snapshots to be deleted, and some of the others.

@@ -1,0 +1,66 @@
+import KVClone
+import KVCloneTestSupport
+
+/// A store or one of its branches, with full copies of what it and its snapshots must show.
+struct BranchCopy {
+  /// A snapshot, with a full copy of what it must show.
+  struct Past {
+    let name: String
+    let oracle: StoreOracle
+    /// Whether a transaction created it together with other changes.
+    var isFromWithin = false
+    var isAutomatic = false
+    /// The number of branches that were created from it.
+    var branchCount = 0
+  }
+
+  /// The name of the branch; nil for the store.
+  let name: String?
+  var store: ObjectStore
+  var oracle: StoreOracle
+  /// The snapshots, oldest first.
+  var snapshots: [Past] = []
+  /// The snapshot of the store that the branch was created from.
+  var base: String?
+
+  init(_ name: String?, _ store: ObjectStore, _ oracle: StoreOracle, base: String? = nil) {
+    (self.name, self.store, self.oracle, self.base) = (name, store, oracle, base)
+  }
+
+  var title: String { name.map { "the branch \($0)" } ?? "the store" }
+
+  /// Compares all objects, and fetches by indexes.
+  func compare(_ random: inout SeededGenerator) throws {
+    do {
+      try store.read { tx in
+        try oracle.compare(tx)
+        try oracle.compareFetches(tx, &random)
+      }
+    } catch {
+      throw StoreDifference("\(title): \(error)")
+    }
+    let names = try store.snapshots().map(\.name)
+    guard names == snapshots.map(\.name) else {
+      throw StoreDifference("\(title) has the snapshots \(names), not \(snapshots.map(\.name))")
+    }
+  }
+
+  func compare(_ past: Past, _ random: inout SeededGenerator) throws {
+    do {
+      let snapshot = try store.snapshot(named: past.name)
+      guard snapshot.info.objectCount == past.oracle.objects.count else { throw StoreDifference("the object count") }
+      try snapshot.read { tx in
+        try past.oracle.compare(tx)
+        try past.oracle.compareFetches(tx, &random)
+      }
+    } catch {
+      throw StoreDifference("the snapshot \(past.name) of \(title): \(error)")
+    }
+  }
+
+  /// Removes the expected snapshots with these names, and the automatic ones, that the store has deleted by itself.
+  mutating func dropDeleted(_ names: Set<String> = []) throws {
+    let live = Set(try store.snapshots().map(\.name))
+    snapshots.removeAll { ($0.isAutomatic || names.contains($0.name)) && !live.contains($0.name) }
+  }
+}
