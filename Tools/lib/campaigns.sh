@@ -5,7 +5,7 @@
 # Each function appends rows to the file `$table`, reports results on standard error, and returns 1 if something failed.
 
 # The classes of a full run; the others take hours, and run only if named.
-campaigns=(model golden memory)
+campaigns=(model branches golden memory)
 longer_campaigns=(fuzzing sanitizers)
 
 # row NUMBER FAULT TRIALS RESULT CLASS
@@ -37,6 +37,19 @@ campaign_model() {
   row G12 "random operations of 4 threads and 2 processes, compared with dictionaries; all reopen the store $reopened times" \
     "$operations" "$result" model
   told "random operations" "$operations" "$result" "$started"
+  [ "$result" = "all passed" ]
+}
+
+# Random operations of two processes on one store and its branches, compared with full copies.
+campaign_branches() {
+  local started=$SECONDS result="all passed" operations
+  tests BranchPropertyTests KVCLONE_SEEDS="$seed,$((seed + 1))" KVCLONE_OPERATIONS=100000 || result="**FAILED**"
+  operations=$(awk '/^seed [0-9]+: [0-9]+ operations,/ { sum += $3 } END { print sum + 0 }' <<<"$output")
+  grep '^seed' <<<"$output" >&2 || true
+  [ "$operations" -ge 200000 ] || result="**FAILED**"
+  row G12 "random operations of 2 processes on a store and up to 20 branches, compared with full copies" \
+    "$operations" "$result" branches
+  told "random operations on branches" "$operations" "$result" "$started"
   [ "$result" = "all passed" ]
 }
 
