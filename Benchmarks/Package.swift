@@ -20,6 +20,7 @@ let package = Package(
       name: "CloneBenchmark",
       dependencies: [
         "BenchmarkSupport", .product(name: "KVClone", package: "KVClone"),
+        .product(name: "KVCloneMerge", package: "KVClone"),
         .product(name: "KVCloneOperations", package: "KVClone"),
       ],
       swiftSettings: settings),

@@ -3,7 +3,7 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-/// The cost of branches: creating them, and reading and writing on them.
+/// The cost of branches: creating them, reading and writing on them, and merging them.
 enum BranchesBenchmark {
   static func run(in directory: String, quick: Bool) throws {
     let sizes = quick ? [1_000, 100_000] : [1_000, 100_000, 1_000_000, 10_000_000]
@@ -19,6 +19,7 @@ enum BranchesBenchmark {
     let plain = try MeasuredStore(of: sizes[1], in: workspace, named: "plain")
     defer { plain.store.close() }
     targets += try BranchWrites(plain, stores[1]).run(quick: quick)
+    if let largest = stores.last { targets += try MergeBenchmark.run(largest, rounds: quick ? 2 : 5) }
     report("\n" + targets.section())
   }
 

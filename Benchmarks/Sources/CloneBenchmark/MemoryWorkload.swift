@@ -1,6 +1,7 @@
 import BenchmarkSupport
 import Foundation
 import KVClone
+import KVCloneMerge
 import KVCloneOperations
 
 /// Workloads that must run in constant memory, one per process, so that memory kept by one does not hide the use of
@@ -30,6 +31,8 @@ enum MemoryWorkload: String, CaseIterable {
   case check
   /// Migrates a store of `count` objects, with type changes of two attributes.
   case migrate
+  /// Publishes a branch with `count` changed objects.
+  case merge
 
   static let imageLength = 100_000
 
@@ -42,6 +45,10 @@ enum MemoryWorkload: String, CaseIterable {
     let path = directory + "/store"
     switch self {
     case .clone, .check, .migrate: _ = try PhotoGraph.make(at: path, objects: count)
+    case .merge:
+      // One object of a hundred is an album.
+      _ = try PhotoGraph.make(at: path, objects: count + count / 50)
+      try withStore(path, PhotoModel.model) { try Self.changePhotos($0, count) }
     case .images, .streams, .staged: try ObjectStore.create(at: path, model: PhotoModel.model).close()
     case .blob: try ObjectStore.create(at: path, model: PhotoModel.model).close()
     case .cascade:
@@ -88,8 +95,23 @@ enum MemoryWorkload: String, CaseIterable {
         guard report.issues.isEmpty else { throw Wrong(description: "\(report.issues.count) damages") }
         return "no damage"
       }
+    case .merge:
+      return try withStore(path, PhotoModel.model) { store in
+        let merged = try store.branches.publish(Self.branch).objects.updated
+        guard merged == count else { throw Wrong(description: "\(merged) of \(count) changes were merged") }
+        return "\(merged) changes merged"
+      }
     case .loadImages, .loadLines: throw Wrong(description: "this is work for kvclone load")
     }
+  }
+
+  private static let branch = "merged"
+
+  /// Changes photos on a branch.
+  private static func changePhotos(_ store: ObjectStore, _ count: Int) throws {
+    let branch = try store.branches.create(Self.branch)
+    let photos = try branch.read { tx in try tx.fetchIDs(FetchRequest("Photo")) }.prefix(count)
+    try branch.write { tx in for photo in photos { try tx.set(photo, "title", .string("changed")) } }
   }
 
   private func writeImages(_ store: ObjectStore, _ count: Int) throws -> String {
