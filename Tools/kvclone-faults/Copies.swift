@@ -11,8 +11,8 @@ struct Copies: Sendable {
     var commit: Int {
       switch self {
       case .backup: 4
-      case .increment, .restored, .chained, .file: 8
-      case .compacted: 11
+      case .increment, .restored, .chained, .file: 9
+      case .compacted: 12
       }
     }
     /// The commit that the copy contains.

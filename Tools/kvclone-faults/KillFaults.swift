@@ -9,7 +9,7 @@ enum KillFaults: FaultClass {
     case savepoints = "savepoints", groups = "group commits"
     case snapshot = "creating and deleting snapshots"
     case rollback = "rollback", migration = "migration"
-    case branches = "creating, changing and deleting branches"
+    case branches = "creating, changing and deleting branches", merge = "merging branches"
 
     init(_ commit: Int, _ workload: Workload) {
       self =
@@ -22,10 +22,9 @@ enum KillFaults: FaultClass {
         case .deletion, .cleaning: .delete
         case .savepoints: .savepoints
         case .grouped: .groups
-        case .branch, .branchChanges, .branchDeletion, .branchSpilling, .branchStaged, .branchSnapshot, .branchRollback,
-          .deletedBranch:
-          .branches
-        case .base, .changes, .spilling, .staged, .large: .write
+        case .publish, .update: .merge
+        case .base, .changes, .spilling, .staged, .large, .rival: .write
+        default: .branches
         }
     }
   }
@@ -35,7 +34,7 @@ enum KillFaults: FaultClass {
     switch phase {
     case .clone: 1
     case .delete: 3
-    case .create, .migration: 4
+    case .create, .migration, .merge: 4
     case .snapshot, .rollback, .groups, .branches: 6
     case .write, .savepoints: 10
     }

@@ -4,7 +4,7 @@ import KVCloneLMDB
 /// Planted bugs: one value keeps its contents from before the last commit, with a valid checksum, as after a writer
 /// that omits a write. Or the value is current, but has the previous checksum.
 enum LostWrites {
-  private typealias Values = [String: [[UInt8]: [UInt8]]]
+  typealias Values = [String: [[UInt8]: [UInt8]]]
 
   private struct Mistake: Sendable {
     let title: String
@@ -76,7 +76,7 @@ enum LostWrites {
   }
 
   /// An entry that a commit has changed.
-  private struct Place: Sendable {
+  struct Place: Sendable {
     let commit: Int
     let table: String
     let key: [UInt8]
@@ -102,7 +102,7 @@ enum LostWrites {
   }
 
   /// All values after a commit, by tables and keys.
-  private static func values(_ context: TrialContext, after commit: Int) throws -> Values {
+  static func values(_ context: TrialContext, after commit: Int) throws -> Values {
     let root = context.directory + "/lost-writes"
     try WorkerRun.sound(context, root: root, arguments: ["--commits", "\(commit)"])
     let environment = try LMDBEnvironment.open(at: root + "/store")

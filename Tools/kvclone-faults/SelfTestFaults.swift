@@ -28,6 +28,7 @@ enum SelfTestFaults: FaultClass {
     groups.append(earlyMigrations(context, images))
     groups.append(ignoredErrors(context, images))
     groups += groupCommits(context, images)
+    groups += try MergeMistakes.groups(context, images)
     groups.append(flippedBits(context, images))
     groups.append(forgottenStates(context, images))
     groups += try LostWrites.groups(context, images, commits: campaign.isQuick ? 3 : 9)

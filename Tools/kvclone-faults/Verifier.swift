@@ -67,6 +67,9 @@ struct Verifier {
     guard try workload.knowsClone(commit, in: store) else {
       throw Finding("repeating the clone of commit \(commit) with its key cloned again")
     }
+    guard try workload.knowsMerge(commit, in: store) else {
+      throw Finding("repeating the merge of commit \(commit) with its key merged again")
+    }
     try look(store, commit)
     // The store must accept another commit: the workload's next one, or an additional tag.
     if commit < workload.commitCount {

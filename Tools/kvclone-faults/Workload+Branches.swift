@@ -1,6 +1,6 @@
 import KVClone
 
-/// The workload's commits with branches.
+/// The workload's commits on branches.
 extension Workload {
   /// Performs a commit of a branch; without a branch, changes the store.
   func performOnBranch(_ number: Int, _ store: ObjectStore, _ random: inout SeededGenerator) throws {
@@ -15,6 +15,8 @@ extension Workload {
     case .branchStaged: try stage(number, (0..<3).map { _ in 5_000 + random.below(30_000) }, branch, &random)
     case .branchSnapshot: try branch.createSnapshot(named: Workload.snapshotName(number))
     case .branchRollback: try rollBack(number, branch, &random)
+    case .branchRival: try write("branch rival", number, branch, random) { try $0.compete(isOnBranch: true, &$1) }
+    case .publish, .update: try merge(number, name, store)
     default: try changes(number, branch, random)
     }
   }

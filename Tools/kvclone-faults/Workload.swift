@@ -13,6 +13,7 @@ struct Workload: Sendable {
   var makesCopies = false
 
   var savepointUse = SavepointUse.used
+  var mergeMistake: MergeMistake?
 
   /// Small enough that a commit of many images spills several times.
   static let spillBudget = 32 << 10
@@ -38,11 +39,15 @@ struct Workload: Sendable {
     /// snapshot of it, and rolls it back to its latest snapshot; deletes a branch.
     case branch, branchChanges, branchDeletion, branchSpilling, branchStaged, branchSnapshot, branchRollback
     case deletedBranch
+    /// Changes the store, or the latest branch, so that both exclude each other; merges the latest branch into the
+    /// store, or the store into the branch.
+    case rival, branchRival, publish, update
 
+    var isMerge: Bool { self == .publish || self == .update }
     var isOfBranches: Bool {
       switch self {
       case .branch, .branchChanges, .branchDeletion, .branchSpilling, .branchStaged, .branchSnapshot, .branchRollback,
-        .deletedBranch:
+        .deletedBranch, .branchRival:
         true
       default: false
       }
@@ -54,15 +59,15 @@ struct Workload: Sendable {
   /// because every later trial performs them. The last group has more writes than the engine commits at a time.
   private static let quickSchedule: [Kind] =
     [
-      .base, .snapshot, .clone, .changes, .objectRollback, .rollback, .branch, .branchChanges, .changes,
-      .branchSnapshot, .branchDeletion, .branchRollback, .deletedBranch, .spilling, .staged, .migration, .someSnapshots,
-      .allSnapshots, .cleaning,
+      .base, .snapshot, .clone, .changes, .objectRollback, .rollback, .branch, .rival, .branchRival, .branchChanges,
+      .changes, .branchSnapshot, .publish, .branchDeletion, .changes, .update, .branchSnapshot, .branchChanges,
+      .branchRollback, .deletedBranch, .spilling, .staged, .migration, .someSnapshots, .allSnapshots, .cleaning,
     ] + group(of: 2) + [.savepoints] + group(of: 7)
   private static let schedule: [Kind] =
     quickSchedule + [
       .changes, .snapshot, .clone, .deletion, .spilling, .rollback, .spilling, .automaticMigration, .changes, .staged,
-      .savepoints, .branch, .branchStaged, .deletion, .branchSnapshot, .branch, .branchSpilling, .rollback,
-      .deletedBranch, .branchChanges, .deletedBranch,
+      .savepoints, .branch, .branchStaged, .deletion, .publish, .branchSnapshot, .branch, .branchSpilling, .changes,
+      .update, .rollback, .publish, .deletedBranch, .branchChanges, .deletedBranch,
     ] + group(of: 1) + [
       .snapshot, .deletion, .large, .objectRollback, .mappingMigration, .changes, .snapshot, .chainedMigration,
       .changes, .snapshot,
@@ -72,7 +77,7 @@ struct Workload: Sendable {
 
   /// The commits after the first ones if copies are made: they include a migration, which leaves free pages to compact.
   private static let scheduleOfCopies: [Kind] = [
-    .base, .snapshot, .branch, .branchChanges, .clone, .branchSnapshot, .branchDeletion, .objectRollback,
+    .base, .snapshot, .branch, .branchChanges, .clone, .branchSnapshot, .publish, .branchDeletion, .objectRollback,
     .deletedBranch, .allSnapshots, .migration,
   ]
   static var quickCount: Int { quickSchedule.count }
@@ -81,8 +86,8 @@ struct Workload: Sendable {
   /// The commits after those, repeated.
   private static let later: [Kind] = [
     .changes, .snapshot, .clone, .spilling, .grouped, .grouped, .grouped, .rollback, .deletion, .staged, .savepoints,
-    .objectRollback, .branch, .branchChanges, .changes, .branchSnapshot, .branchDeletion, .branchRollback,
-    .deletedBranch, .changes, .allSnapshots, .cleaning,
+    .objectRollback, .branch, .branchChanges, .changes, .update, .branchSnapshot, .branchDeletion, .branchRollback,
+    .publish, .deletedBranch, .changes, .allSnapshots, .cleaning,
   ]
 
   func kind(_ number: Int) -> Kind {
@@ -151,9 +156,8 @@ struct Workload: Sendable {
     case .someSnapshots: try deleteSnapshots(number, store, &random, onlyInner: true)
     case .allSnapshots: try deleteSnapshots(number, store, &random, onlyInner: false)
     case .migration, .automaticMigration, .mappingMigration, .chainedMigration: try migrate(number, store, at: path)
-    case .branch, .branchChanges, .branchDeletion, .branchSpilling, .branchStaged, .branchSnapshot, .branchRollback,
-      .deletedBranch:
-      try performOnBranch(number, store, &random)
+    case .rival: try write("rival", number, store, random) { try $0.compete(isOnBranch: false, &$1) }
+    default: try performOnBranch(number, store, &random)
     }
   }
 

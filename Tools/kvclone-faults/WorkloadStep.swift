@@ -120,6 +120,15 @@ struct WorkloadStep {
     }
   }
 
+  /// Changes the title of the first project, and makes the first photo the cover of one of two projects: the store and
+  /// a branch exclude each other.
+  mutating func compete(isOnBranch: Bool, _ transaction: inout WriteTransaction) throws {
+    try insertPhoto(&transaction)
+    guard projects.count > 1, let photo = photos.first else { return }
+    try transaction.set(projects[0], "title", .string(title("rival")))
+    try cover(projects[isOnBranch ? 1 : 0], photo, &transaction)
+  }
+
   /// Streams a blob in several chunks.
   private mutating func streamNotes(_ transaction: inout WriteTransaction) throws {
     guard let project = random.element(projects) else { return }

@@ -9,6 +9,7 @@ func run(_ arguments: [String]) throws -> Int32 {
     var worker = Worker(root: try options.text("--root"), workload: try options.workload())
     worker.plantedBug = options.values["--planted"].flatMap(Worker.PlantedBug.init)
     if worker.plantedBug == .keptSavepoint { worker.workload.savepointUse = .kept }
+    worker.workload.mergeMistake = options.values["--planted"].flatMap(MergeMistake.init)
     worker.plantedBugOfGroups = options.values["--planted"].flatMap(GroupRun.PlantedBug.init)
     if options.values["--states-file"] != nil {
       worker.states = try options.states()
