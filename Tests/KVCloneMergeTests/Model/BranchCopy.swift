@@ -12,6 +12,8 @@ struct BranchCopy {
     var isAutomatic = false
     /// The number of branches that were created from it.
     var branchCount = 0
+    /// Whether a branch was created from it and was merged since: then older snapshots of the branch may need it.
+    var isFormerBase = false
   }
 
   /// The name of the branch; nil for the store.
@@ -20,11 +22,14 @@ struct BranchCopy {
   var oracle: StoreOracle
   /// The snapshots, oldest first.
   var snapshots: [Past] = []
-  /// The snapshot of the store that the branch was created from.
-  var base: String?
+  /// The named snapshot of the store that is the base of the branch.
+  var baseSnapshot: String?
+  /// The state of the store that the branch was created from, or last merged with.
+  var base: StoreOracle
 
-  init(_ name: String?, _ store: ObjectStore, _ oracle: StoreOracle, base: String? = nil) {
-    (self.name, self.store, self.oracle, self.base) = (name, store, oracle, base)
+  init(_ name: String?, _ store: ObjectStore, _ oracle: StoreOracle, baseSnapshot: String? = nil) {
+    (self.name, self.store, self.oracle, self.baseSnapshot) = (name, store, oracle, baseSnapshot)
+    base = oracle
   }
 
   var title: String { name.map { "the branch \($0)" } ?? "the store" }

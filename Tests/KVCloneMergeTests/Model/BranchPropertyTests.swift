@@ -8,7 +8,7 @@ import Testing
 /// The scheduling of the processes is not part of a seed. `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=200000` is a long run.
 @Suite("Branches compared with full copies")
 struct BranchPropertyTests {
-  static let operationCount = PropertySeeds.count(4000)
+  static let operationCount = PropertySeeds.count(1500)
 
   @Test("random operations on branches and their snapshots", arguments: PropertySeeds.seeds)
   func random(_ seed: UInt64) throws {

@@ -21,7 +21,7 @@ extension BranchRun {
     let snapshot = try test.store.snapshot(named: past.name)
     do throws(any Error) {
       let branch = try test.store.branches.create(name, from: snapshot)
-      copies.append(BranchCopy(name, branch, past.oracle, base: past.name))
+      copies.append(BranchCopy(name, branch, past.oracle, baseSnapshot: past.name))
       copies[0].snapshots[place].branchCount += 1
       created += 1
     } catch let error as StoreError where error.kind == .unsupportedOnBranch {
@@ -38,10 +38,16 @@ extension BranchRun {
     guard let name = copy.name else { return }
     try test.store.branches.delete(name)
     deleted += 1
-    for place in copies[0].snapshots.indices where copies[0].snapshots[place].name == copy.base {
-      copies[0].snapshots[place].branchCount -= 1
-    }
+    releaseBase(copy, isFormer: false)
     expectError(.branchNotFound) { _ = try copy.store.read { tx in try tx.count(entity: "Tag") } }
+  }
+
+  /// Notes that a branch no longer has its named base.
+  func releaseBase(_ copy: BranchCopy, isFormer: Bool) {
+    for place in copies[0].snapshots.indices where copies[0].snapshots[place].name == copy.baseSnapshot {
+      copies[0].snapshots[place].branchCount -= 1
+      if isFormer { copies[0].snapshots[place].isFormerBase = true }
+    }
   }
 
   /// Closes and opens the store, with all branches.
@@ -82,8 +88,12 @@ extension BranchRun {
       expectError(.snapshotInUse) { try copies[index].store.deleteSnapshots(named: names) }
       return
     }
-    try copies[index].store.deleteSnapshots(named: names)
-    copies[index].snapshots.removeAll { names.contains($0.name) }
+    do throws(any Error) {
+      try copies[index].store.deleteSnapshots(named: names)
+      copies[index].snapshots.removeAll { names.contains($0.name) }
+    } catch let error as StoreError where error.kind == .snapshotInUse {
+      #expect(going.contains { $0.isFormerBase }, "\(error.message), \(place)")
+    }
   }
 
   // MARK: Rollbacks

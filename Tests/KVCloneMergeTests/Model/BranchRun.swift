@@ -8,10 +8,9 @@ private struct BranchRunRefusal: Error {}
 
 /// One run of ``BranchPropertyTests``.
 final class BranchRun {
-  /// The target numbers of branches, one after the other, each for some rounds; 0 deletes everything.
+  /// The target numbers of branches, a round each; 0 deletes everything.
   private static let targets = [20, 8, 0, 20, 14, 1]
-  private static let roundsPerTarget = 4
-  private static let stepsPerRound = 12
+  private static let stepsPerRound = 24
   private static let mostSnapshots = 6
 
   let operations: RandomOperations
@@ -26,6 +25,7 @@ final class BranchRun {
   /// Operations of clients that share the store.
   var sharedCount = 0
   var (created, deleted, rollbacks, refused, reopenings, shares, mostAlive) = (0, 0, 0, 0, 0, 0, 0)
+  var (merges, withoutConflicts) = (0, 0)
 
   init(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -50,7 +50,8 @@ final class BranchRun {
   var summary: String {
     "seed \(operations.seed): \(operationCount) operations, \(sharedCount) of them of two processes in \(shares) turns, "
       + "\(rounds) rounds, \(created) branches created, \(deleted) deleted, at most \(mostAlive) at once, "
-      + "\(rollbacks) rollbacks (\(refused) refused), \(reopenings) reopenings, \(known.count) ids"
+      + "\(merges) merges (\(withoutConflicts) without conflicts), \(rollbacks) rollbacks, \(refused) refusals, "
+      + "\(reopenings) reopenings, \(known.count) ids"
   }
 
   func chance(in count: Int) -> Bool { operations.random.chance(in: count) }
@@ -60,7 +61,7 @@ final class BranchRun {
   /// Runs steps, and compares everything.
   func round() throws {
     rounds += 1
-    let target = Self.targets[rounds / Self.roundsPerTarget % Self.targets.count]
+    let target = Self.targets[(rounds - 1) % Self.targets.count]
     for _ in 0..<Self.stepsPerRound { try step(target) }
     if target == 0 { try deleteAll() }
     try compare(snapshots: 2)
@@ -92,6 +93,7 @@ final class BranchRun {
     case 7: try rollBackObjects(index)
     case 8: try share()
     case 9 where chance(in: 2): try reopen()
+    case 10..<13: try merge()
     default: break
     }
   }
