@@ -3,7 +3,7 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-/// Writes on a branch, beside the same writes on a store of the same content without branches.
+/// Writes on a branch, compared with the same writes on a store of the same content without branches.
 struct BranchWrites {
   private let plain: MeasuredStore
   private let branch: ObjectStore

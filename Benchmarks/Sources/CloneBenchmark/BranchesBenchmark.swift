@@ -15,7 +15,7 @@ enum BranchesBenchmark {
     var targets = [try creation(stores, rounds: quick ? 20 : 200)]
     let measured = quick ? stores[1] : stores[2]
     targets += try reading(measured, rounds: quick ? 3 : 9)
-    // A store without branches beside the one with a branch, whose own writes would record preimages.
+    // A store with the same content: writes of a store with branches also record preimages.
     let plain = try MeasuredStore(of: sizes[1], in: workspace, named: "plain")
     defer { plain.store.close() }
     targets += try BranchWrites(plain, stores[1]).run(quick: quick)
