@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import KVClone
+import KVCloneMerge
 import KVCloneOperations
 import KVCloneTestSupport
 import Synchronization
@@ -24,6 +25,7 @@ let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
       at: arguments[0], name: arguments[1], seed: UInt64(arguments[2]) ?? 0, steps: Int(arguments[3]) ?? 0,
       branch: arguments.dropFirst(4).first)
   },
+  "merge": { try merge(at: $0[0], branch: $0[1], publishes: $0[2] == "publish", policy: $0[3], hasSnapshots: $0[4]) },
   "registers": { try useRegisters(at: $0[0], seed: UInt64($0[1]) ?? 0, tasks: Int($0[2]) ?? 0, Int($0[3]) ?? 0) },
   "hold": { try holdWriteLock(at: $0[0], label: $0[1]) },
   "write": { try writeSlowly(at: $0[0], entity: $0[1]) },
@@ -89,6 +91,18 @@ private func share(at path: String, name: String, seed: UInt64, steps: Int, bran
   for _ in 0..<steps {
     if let step = try operations.step() { say(String(decoding: try JSONEncoder().encode(step), as: UTF8.self)) }
   }
+}
+
+/// Publishes a branch, or updates it, and prints the numbers of changed objects as a line of JSON.
+private func merge(at path: String, branch: String, publishes: Bool, policy: String, hasSnapshots: String) throws {
+  let store = try StoreLocation(path).open()
+  defer { store.close() }
+  var options = MergeOptions(policy: MergeSide(rawValue: policy))
+  options.createsSnapshots = hasSnapshots == "true"
+  let result =
+    publishes
+    ? try store.branches.publish(branch, options: options) : try store.branches.update(branch, options: options)
+  say(String(decoding: try JSONEncoder().encode(result.counts), as: UTF8.self))
 }
 
 /// Waits for a line, uses the registers of a store in many tasks, and prints each operation as a line of JSON.

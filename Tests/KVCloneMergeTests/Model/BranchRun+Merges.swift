@@ -1,3 +1,4 @@
+import Foundation
 import KVClone
 import KVCloneMerge
 import KVCloneTestSupport
@@ -29,9 +30,11 @@ extension BranchRun {
       return
     }
     let before = (store: copies[0].oracle, branch: copies[index].oracle)
-    let result = try run(index, publishes, options)
+    let counts =
+      chance(in: 4)
+      ? try runInPeer(index, publishes, options) : try run(index, publishes, options).counts
     merges += 1
-    #expect(result.counts == plan.counts, "the plan, \(place)")
+    #expect(counts == plan.counts, "the plan, \(place)")
     let merged = try noteMerge(index, publishes, before)
     if !hasConflicts {
       let (ours, theirs) = publishes ? (before.store, before.branch) : (before.branch, before.store)
@@ -58,6 +61,22 @@ extension BranchRun {
   private func run(_ index: Int, _ publishes: Bool, _ options: MergeOptions) throws -> MergeResult {
     let (branches, name) = (test.store.branches, copies[index].name ?? "")
     return publishes ? try branches.publish(name, options: options) : try branches.update(name, options: options)
+  }
+
+  /// Another process merges, while this one writes on another branch.
+  private func runInPeer(_ index: Int, _ publishes: Bool, _ options: MergeOptions) throws -> [String: MergeCount] {
+    let peer = try PeerProcess(
+      "merge",
+      [
+        test.location, copies[index].name ?? "", publishes ? "publish" : "update", options.policy?.rawValue ?? "none",
+        "\(options.createsSnapshots)",
+      ])
+    if let other = copies.indices.dropFirst().filter({ $0 != index }).randomElement(using: &operations.random) {
+      try transaction(other)
+    }
+    let line = try #require(peer.hear(), "a process merged nothing, \(place)")
+    #expect(try peer.finish() == 0, "a process failed, \(place)")
+    return try JSONDecoder().decode([String: MergeCount].self, from: Data(line.utf8))
   }
 
   /// Takes over the merged state, and the automatic snapshots of the states before.

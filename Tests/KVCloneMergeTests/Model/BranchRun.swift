@@ -100,7 +100,7 @@ final class BranchRun {
 
   // MARK: Transactions
 
-  private func transaction(_ index: Int) throws {
+  func transaction(_ index: Int) throws {
     let before = copies[index]
     let aborts = chance(in: 10)
     operations.oracle = before.oracle
