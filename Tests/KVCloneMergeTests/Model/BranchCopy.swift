@@ -14,6 +14,8 @@ struct BranchCopy {
     var branchCount = 0
     /// Whether a branch was created from it and was merged since: then older snapshots of the branch may need it.
     var isFormerBase = false
+    /// The number of merges of the branch before.
+    fileprivate(set) var mergeCount = 0
   }
 
   /// The name of the branch; nil for the store.
@@ -26,10 +28,31 @@ struct BranchCopy {
   var baseSnapshot: String?
   /// The state of the store that the branch was created from, or last merged with.
   var base: StoreOracle
+  /// The number of merges.
+  private var mergeCount = 0
+  /// Whether `base` is known: a rollback to a snapshot from before a merge may bring the earlier one back.
+  private(set) var knowsBase = true
 
   init(_ name: String?, _ store: ObjectStore, _ oracle: StoreOracle, baseSnapshot: String? = nil) {
     (self.name, self.store, self.oracle, self.baseSnapshot) = (name, store, oracle, baseSnapshot)
     base = oracle
+  }
+
+  /// Records a snapshot.
+  mutating func note(_ snapshot: String, _ oracle: StoreOracle, isFromWithin: Bool = false, isAutomatic: Bool = false) {
+    var past = Past(name: snapshot, oracle: oracle, isFromWithin: isFromWithin, isAutomatic: isAutomatic)
+    past.mergeCount = mergeCount
+    snapshots.append(past)
+  }
+
+  /// Records a rollback to a snapshot.
+  mutating func noteRollback(to past: Past) { if past.mergeCount != mergeCount { knowsBase = false } }
+
+  /// Records a merge with the store, which has this state now.
+  mutating func noteMerge(with store: StoreOracle) {
+    (base, baseSnapshot) = (store, nil)
+    mergeCount += 1
+    knowsBase = true
   }
 
   var title: String { name.map { "the branch \($0)" } ?? "the store" }

@@ -36,7 +36,7 @@ extension BranchRun {
     merges += 1
     #expect(counts == plan.counts, "the plan, \(place)")
     let merged = try noteMerge(index, publishes, before)
-    if !hasConflicts {
+    if !hasConflicts, copies[index].knowsBase {
       let (ours, theirs) = publishes ? (before.store, before.branch) : (before.branch, before.store)
       do {
         try StoreOracle.compareMerge(base: copies[index].base, ours: ours, theirs: theirs, result: merged)
@@ -46,8 +46,7 @@ extension BranchRun {
       withoutConflicts += 1
     }
     releaseBase(copies[index], isFormer: true)
-    copies[index].baseSnapshot = nil
-    copies[index].base = copies[0].oracle
+    copies[index].noteMerge(with: copies[0].oracle)
     try expectNothingToMerge(index)
   }
 
@@ -88,7 +87,7 @@ extension BranchRun {
       let known = Set(copies[place].snapshots.map(\.name))
       for info in try copies[place].store.snapshots() where !known.contains(info.name) {
         #expect(info.isAutomatic, "\(self.place)")
-        copies[place].snapshots.append(.init(name: info.name, oracle: oracle, isAutomatic: true))
+        copies[place].note(info.name, oracle, isAutomatic: true)
       }
     }
     var merged = before.branch

@@ -69,12 +69,12 @@ extension BranchRun {
     }
     let name = nextName()
     try copies[index].store.createSnapshot(named: name)
-    copies[index].snapshots.append(.init(name: name, oracle: copies[index].oracle))
+    copies[index].note(name, copies[index].oracle)
   }
 
   /// Records an automatic snapshot, and the deletion of those that it replaces.
   private func noteAutomatic(_ name: String, _ oracle: StoreOracle, _ index: Int) throws {
-    copies[index].snapshots.append(.init(name: name, oracle: oracle, isAutomatic: true))
+    copies[index].note(name, oracle, isAutomatic: true)
     try copies[index].dropDeleted()
     #expect(copies[index].snapshots.last?.name == name, "\(place)")
   }
@@ -106,6 +106,7 @@ extension BranchRun {
       let result = try copies[index].store.rollback(to: snapshot)
       #expect(past.oracle.isUnique, "a conflict was brought back, \(place)")
       try noteRollback(result, to: past.oracle, index)
+      copies[index].noteRollback(to: past)
     } catch is ValidationError {
       #expect(past.isFromWithin && !past.oracle.isUnique, "refused without a conflict, \(place)")
       refused += 1
@@ -166,7 +167,7 @@ extension BranchRun {
         switch operation {
         case .snapshot(let name):
           names.insert(name)
-          copies[index].snapshots.append(.init(name: name, oracle: copies[index].oracle, isFromWithin: true))
+          copies[index].note(name, copies[index].oracle, isFromWithin: true)
         case .insert(let id, _, _): inserted.insert(ObjectID(rawValue: id))
         default: break
         }

@@ -124,7 +124,7 @@ final class BranchRun {
     case 0 where copies[index].snapshots.count < Self.mostSnapshots:
       let name = nextName()
       _ = try tx.createSnapshot(named: name)
-      copies[index].snapshots.append(.init(name: name, oracle: operations.oracle, isFromWithin: true))
+      copies[index].note(name, operations.oracle, isFromWithin: true)
     case 1: try cloneNote(&tx)
     default: try operations.operation(&tx)
     }
