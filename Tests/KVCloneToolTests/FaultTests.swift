@@ -37,7 +37,7 @@ import Testing
     let run = try run(["--quick", "--self-test"])
     #expect(run.code == 0, "\(run.errors)")
     let rows = run.text.split(separator: "\n").filter { $0.hasPrefix("| G16 | planted:") }
-    #expect(rows.count == 25, "\(run.text)")
+    #expect(rows.count == 30, "\(run.text)")
     #expect(rows.allSatisfy { $0.contains("found by") })
   }
 

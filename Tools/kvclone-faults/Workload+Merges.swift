@@ -85,10 +85,10 @@ extension Workload {
         }
       case .stolenPartner:
         let projects = try Workload.ids(of: "Project", in: transaction)
-        guard let cover = version(after: number).cover, projects.count > 1,
-          let photo = try transaction.members(projects[1], cover).first
-        else { return }
-        try transaction.setToOne(projects[0], cover, photo)
+        guard let cover = version(after: number).cover, projects.count > 1 else { return }
+        // A later change may have deleted the cover.
+        let photo = try transaction.members(projects[1], cover).first
+        try transaction.setToOne(projects[0], cover, try photo ?? Workload.ids(of: "Photo", in: transaction).last)
       case .unreportedConflict: break
       }
     }
