@@ -86,6 +86,18 @@ struct BranchCopy {
     }
   }
 
+  /// Compares the differences of a snapshot to another one, or to the present state.
+  func compareDifferences(from first: Past, to second: Past?) throws {
+    let to = try second.map { try store.snapshot(named: $0.name) }
+    let found = try store.diff(from: try store.snapshot(named: first.name), to: to).map(\.comparable)
+    let expected = first.oracle.differences(to: second?.oracle ?? oracle)
+    if found == expected { return }
+    let wrong = found.first { !expected.contains($0) } ?? expected.first { !found.contains($0) }
+    throw StoreDifference(
+      "\(title): the difference from \(first.name) to \(second?.name ?? "now"): "
+        + (wrong.map { "\($0)" } ?? "the order"))
+  }
+
   /// Removes the expected snapshots with these names, and the automatic ones, that the store has deleted by itself.
   mutating func dropDeleted(_ names: Set<String> = []) throws {
     let live = Set(try store.snapshots().map(\.name))

@@ -96,6 +96,10 @@ final class BranchRun {
     case 10..<13: try merge()
     default: break
     }
+    if let first = operations.pick(copies[index].snapshots) {
+      let second = chance(in: 2) ? operations.pick(copies[index].snapshots) : nil
+      try copies[index].compareDifferences(from: first, to: second)
+    }
   }
 
   // MARK: Transactions
