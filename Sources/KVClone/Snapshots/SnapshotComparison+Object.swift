@@ -46,7 +46,7 @@ extension SnapshotComparison {
 
   /// Returns the changed chunks of an object's lists: those with a preimage in any epoch. A chunk that changed in other
   /// epochs only is equal in both states.
-  private static func changes(of id: ObjectID, _ first: SnapshotValue, _ session: borrowing Session) throws(StoreError)
+  static func changes(of id: ObjectID, _ first: SnapshotValue, _ session: borrowing Session) throws(StoreError)
     -> Changes
   {
     var changes = Changes(horizon: SnapshotHorizon(first, session.schema.orderedLists))

@@ -153,12 +153,12 @@ package struct SnapshotComparison {
     return changes
   }
 
-  private static let cancelled = StoreError(.cancelled, "the comparison was cancelled")
+  static let cancelled = StoreError(.cancelled, "the comparison was cancelled")
 
   private static let batchCount = 1000
 
   /// Returns the next objects of a root entity, as a copy.
-  private static func objects(_ rootCode: UInt16, from serial: UInt64, _ session: borrowing Session)
+  static func objects(_ rootCode: UInt16, from serial: UInt64, _ session: borrowing Session)
     throws(StoreError) -> [(id: ObjectID, entityName: String)]
   {
     guard let table = session.schema.objectTable(rootCode: rootCode), serial <= ObjectID.maximumSerial else {
