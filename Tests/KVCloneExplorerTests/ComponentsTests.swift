@@ -81,7 +81,7 @@ import Testing
     #expect(text.contains("<form class=\"find\" action=\"/x/find\""))
     #expect(!text.contains("data-events"))
     frame.moment = nil
-    frame.isLive = true
+    frame.events = "/x/events"
     #expect(frame.document("content").text.contains("<body data-events=\"/x/events\">"))
   }
 

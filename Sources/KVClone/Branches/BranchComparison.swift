@@ -22,6 +22,9 @@ package struct BranchComparison: Sendable {
     (self.store, self.branch) = (store, engine)
   }
 
+  /// The number of the branch, which is never reused.
+  package var number: UInt32 { branch.number }
+
   /// Returns the base of the branch, as a snapshot of the store. It may have a name that no call accepts.
   ///
   /// - Throws: `branchNotFound`, `corrupted`.

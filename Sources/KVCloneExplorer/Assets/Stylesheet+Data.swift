@@ -26,6 +26,8 @@ extension Stylesheet {
     .comparison td { width: 24rem; min-width: 10rem; max-width: 48rem; }
     .comparison .old { box-shadow: inset 3px 0 var(--red); }
     .comparison .new { box-shadow: inset 3px 0 var(--green); }
+    .comparison .ours { box-shadow: inset 3px 0 var(--accent); }
+    .comparison .theirs { box-shadow: inset 3px 0 var(--amber); }
     .comparison .absent { color: var(--muted); }
     del { background: var(--red-soft); color: var(--red); text-decoration: line-through; }
     ins { background: var(--green-soft); color: var(--green); text-decoration: underline; }

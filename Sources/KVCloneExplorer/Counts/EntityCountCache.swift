@@ -13,30 +13,29 @@ final class EntityCountCache: Attachment {
   private static let limit = 16
 
   private struct State {
-    /// By the name of the snapshot; empty for the present.
+    /// By the key of the state.
     var entries: [String: Entry] = [:]
-    /// The names, the latest last.
-    var names: [String] = []
+    /// The keys, the latest last.
+    var keys: [String] = []
   }
 
   private let state = Mutex(State())
 
   static func of(_ store: ObjectStore) -> EntityCountCache { store.schema.attachments.value(of: EntityCountCache.self) }
 
-  /// - Parameter snapshot: nil for the present state.
-  func latest(_ snapshot: String?) -> Entry? { state.withLock { $0.entries[snapshot ?? ""] } }
+  /// - Parameter key: of the state; see ``StateName/key(_:_:)``.
+  func latest(_ key: String) -> Entry? { state.withLock { $0.entries[key] } }
 
   /// Keeps numbers if they are complete, and not older than the known ones.
-  func keep(_ counts: EntityCounts, _ snapshot: String?) {
+  func keep(_ counts: EntityCounts, _ key: String) {
     guard counts.isComplete else { return }
-    let name = snapshot ?? ""
     state.withLock { state in
       // A snapshot can be deleted, and another one have its name: then its commit is the later one.
-      if let known = state.entries[name], known.commit > counts.commit { return }
-      state.entries[name] = Entry(commit: counts.commit, own: counts.own)
-      state.names.removeAll { $0 == name }
-      state.names.append(name)
-      if state.names.count > Self.limit { state.entries[state.names.removeFirst()] = nil }
+      if let known = state.entries[key], known.commit > counts.commit { return }
+      state.entries[key] = Entry(commit: counts.commit, own: counts.own)
+      state.keys.removeAll { $0 == key }
+      state.keys.append(key)
+      if state.keys.count > Self.limit { state.entries[state.keys.removeFirst()] = nil }
     }
   }
 }

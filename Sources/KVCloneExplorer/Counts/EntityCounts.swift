@@ -128,14 +128,14 @@ extension EntityCounts {
   ) async throws -> EntityCounts {
     let cache = EntityCountCache.of(store)
     let pageSize = snapshot == nil ? try store.engine.facts().pageSize : nil
-    let known = cache.latest(snapshot)
+    let known = cache.latest(StateName.key(store, snapshot))
     let counts = try await BoundedReader(store: store, deadline: deadline).read(at: snapshot) { transaction in
       let end = ContinuousClock.now + timeLimit
       var counts = try EntityCounts(transaction, pageSize: pageSize, known: known)
       try counts.count(in: transaction) { _ in .now < end }
       return counts
     }
-    cache.keep(counts, snapshot)
+    cache.keep(counts, StateName.key(store, snapshot))
     return counts
   }
 }
@@ -167,8 +167,8 @@ extension EntityCounts {
       return counts
     }
     let counts =
-      if let snapshot { try store.snapshot(named: snapshot).read(count) } else { try store.runRead(count) }
-    EntityCountCache.of(store).keep(counts, snapshot)
+      if let snapshot { try store.snapshot(shownAs: snapshot).read(count) } else { try store.runRead(count) }
+    EntityCountCache.of(store).keep(counts, StateName.key(store, snapshot))
     return counts
   }
 }

@@ -1,9 +1,12 @@
 extension Components {
   /// A button that sends its form.
   ///
-  /// - Parameter kind: `primary`, at most once a form, `danger`, or empty.
-  static func button(_ title: String, _ kind: String = "") -> HTML {
-    "<button type=\"submit\" class=\"button \(kind)\">\(title)</button>"
+  /// - Parameters:
+  ///   - kind: `primary`, at most once a form, `danger`, or empty.
+  ///   - item: of the form, which only this button sends.
+  static func button(_ title: String, _ kind: String = "", item: (name: String, value: String)? = nil) -> HTML {
+    let item: HTML? = item.map { " name=\"\($0.name)\" value=\"\($0.value)\"" }
+    return "<button type=\"submit\" class=\"button \(kind)\"\(item)>\(title)</button>"
   }
 
   /// A link in the shape of a button.
@@ -59,11 +62,24 @@ extension Components {
   static func checkboxes(
     _ legend: String, name: String, options: [(value: String, title: HTML, isChecked: Bool)]
   ) -> HTML {
+    choices(legend, name: name, type: "checkbox", options: options)
+  }
+
+  /// A choice of one option, all of which are visible.
+  static func radios(
+    _ legend: String, name: String, options: [(value: String, title: HTML, isChecked: Bool)]
+  ) -> HTML {
+    choices(legend, name: name, type: "radio", options: options)
+  }
+
+  private static func choices(
+    _ legend: String, name: String, type: String, options: [(value: String, title: HTML, isChecked: Bool)]
+  ) -> HTML {
     var html: HTML = "<fieldset class=\"checkboxes\"><legend>\(legend)</legend>"
     for option in options {
       let check: HTML = option.isChecked ? " checked" : ""
       html += """
-        <label><input type="checkbox" name="\(name)" value="\(option.value)"\(check)>\
+        <label><input type="\(type)" name="\(name)" value="\(option.value)"\(check)>\
         <span>\(option.title)</span></label>
         """
     }

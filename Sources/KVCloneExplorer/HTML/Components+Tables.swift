@@ -77,13 +77,26 @@ extension Components {
   static func comparison(
     _ caption: String, old: String, new: String, rows: [(name: HTML, old: HTML?, new: HTML?)]
   ) -> HTML {
+    comparison(caption, states: [(old, "old"), (new, "new")], rows: rows.map { ($0.name, [$0.old, $0.new]) })
+  }
+
+  /// The values of an object's properties in several states, side by side.
+  ///
+  /// - Parameters:
+  ///   - states: their titles, and the kind of their values: `old`, `new`, `ours`, `theirs` or empty.
+  ///   - rows: one value for each state; nil for a state without the object.
+  static func comparison(
+    _ caption: String, states: [(title: String, kind: String)], rows: [(name: HTML, values: [HTML?])]
+  ) -> HTML {
     var html = scroll(caption) + "<table class=\"grid comparison\"><caption>\(caption)</caption><thead><tr>"
-    html += "<th scope=\"col\">Property</th><th scope=\"col\">\(old)</th><th scope=\"col\">\(new)</th></tr></thead>"
-    html += "<tbody>"
+    html += "<th scope=\"col\">Property</th>"
+    for state in states { html += "<th scope=\"col\">\(state.title)</th>" }
+    html += "</tr></thead><tbody>"
     for row in rows {
       html += "<tr><th scope=\"row\">\(row.name)</th>"
-      html += row.old.map { "<td class=\"old\">\($0)</td>" as HTML } ?? "<td class=\"absent\">–</td>"
-      html += row.new.map { "<td class=\"new\">\($0)</td>" as HTML } ?? "<td class=\"absent\">–</td>"
+      for (state, value) in zip(states, row.values) {
+        html += value.map { "<td class=\"\(state.kind)\">\($0)</td>" as HTML } ?? "<td class=\"absent\">–</td>"
+      }
       html += "</tr>"
     }
     return html + "</tbody></table></div>"

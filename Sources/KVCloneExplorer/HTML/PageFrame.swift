@@ -30,18 +30,22 @@ struct PageFrame: Sendable {
   var trail: [Link] = []
   /// The snapshot that the page shows, and the same page of the present; nil in the present.
   var moment: Link?
-  /// Whether the page shows the moment; false for a page about the store in all of its states.
+  /// Whether the snapshot is the base of the branch, which has a name for URLs only.
+  var isBase = false
+  /// The branch that the page shows, and the same page of the store; nil for the store.
+  var branch: Link?
+  /// Whether the page shows the moment and the branch; false for a page about the store in all of its states.
   var showsMoment = true
   /// The page in other formats; empty for pages without them.
   var formats: [Link] = []
   /// The URL of the page in its present state.
   var address: String?
-  /// Commits are announced to the script; not at snapshots, which do not change.
-  var isLive = false
+  /// The URL that announces commits to the script; nil at snapshots, which do not change.
+  var events: String?
   var allowsWrites = false
 
   func document(_ content: HTML) -> HTML {
-    let events: HTML? = isLive ? " data-events=\"\(base)/events\"" : nil
+    let events: HTML? = events.map { " data-events=\"\($0)\"" }
     return """
       <!DOCTYPE html>
       <html lang="en">
@@ -81,20 +85,14 @@ struct PageFrame: Sendable {
         <li><a href="\(section.link.target)" data-key="\(section.key)"\(current)>\(section.link.title)</a></li>
         """
     }
-    let snapshot: HTML? = moment.map { "<input type=\"hidden\" name=\"at\" value=\"\($0.title)\">" }
-    let strip: HTML? = moment.map {
-      """
-      <div class="moment"><p>\(showsMoment ? "This is" : "This page is about the whole store. Its links keep")\
-       the snapshot <b>\($0.title)</b>.\
-       <a href="\($0.target)">Show the present</a></p></div>
-      """
-    }
+    let state = [("branch", branch), ("at", moment)].compactMap { name, link in link.map { (name, $0.title) } }
     return """
       <header class="bar"><div class="frame">
       <div class="identity"><a class="store" href="\(store.target)">\(store.title)</a>\
       <span class="facts">\(facts.joined(separator: " · "))</span></div>
       <nav class="sections" aria-label="Sections"><ul>\(navigation)</ul></nav>
-      <form class="find" action="\(base)/find" method="get" role="search" aria-label="Objects">\(snapshot)\
+      <form class="find" action="\(base)/find" method="get" role="search" aria-label="Objects">\
+      \(Components.hidden(state))\
       <div><label class="hidden" for="find">Find an object by its id</label>\
       <input id="find" name="id" type="search" class="code" placeholder="Entity/serial" autocomplete="off"\
        autocapitalize="off" spellcheck="false" data-search><kbd class="script" aria-hidden="true">/</kbd></div>\
@@ -102,6 +100,23 @@ struct PageFrame: Sendable {
       </div></header>
       \(strip)
       """
+  }
+
+  private var strip: HTML? {
+    guard moment != nil || branch != nil else { return nil }
+    let start = showsMoment ? "This is" : "This page is about the whole store. Its links keep"
+    var names: [HTML] = []
+    var links: HTML = ""
+    if let moment {
+      names.append(isBase ? "the base" : "the snapshot <b>\(moment.title)</b>")
+      links += " <a href=\"\(moment.target)\">Show the present</a>"
+    }
+    if let branch {
+      names.append("the branch <b>\(branch.title)</b>")
+      links += " <a href=\"\(branch.target)\">Show the store</a>"
+    }
+    let text: HTML = names.count == 2 ? "\(names[0]) of \(names[1])" : names[0]
+    return "<div class=\"moment\"><p>\(start) \(text).\(links)</p></div>"
   }
 
   private var place: HTML? {

@@ -1,5 +1,6 @@
 import KVClone
 import KVCloneCore
+import KVCloneMerge
 import KVCloneModel
 
 /// An error as the content of a response: with the kind, the affected object and the remedy, in all formats.
@@ -57,7 +58,7 @@ struct ErrorReport: Sendable, Equatable {
   private static func status(_ error: any KVCloneError) -> Int {
     switch error.kindName {
     case "objectNotFound", "snapshotNotFound", "noStore", "unknownEntity", "unknownProperty", "snapshotExpired",
-      "historyExpired", "snapshotNotHeld", "unknownRelationship":
+      "historyExpired", "snapshotNotHeld", "unknownRelationship", "branchNotFound":
       404
     case "readOnly": 403
     case "busy", "readersFull", "tooManySnapshots", "closed", "commitUnknown", "storeMoved", "forked": 503
@@ -67,9 +68,10 @@ struct ErrorReport: Sendable, Equatable {
       "unknownTransformer", "transformFailed":
       500
     case "changedSince", "snapshotExists", "snapshotHeld", "deleteDenied", "uniquenessConflict", "notUnique",
-      "historyOff", "idempotencyKeyReused", "inverseTaken":
+      "historyOff", "idempotencyKeyReused", "inverseTaken", "branchExists", "snapshotInUse", "mergeConflicts",
+      "staleAnswers", "notRelated", "baseExpired":
       409
-    default: error is ValidationError || error is CloneError ? 422 : 400
+    default: error is ValidationError || error is CloneError || error is MergeError ? 422 : 400
     }
   }
 

@@ -6,7 +6,7 @@ extension Explorer {
     var request = request
     request.path = target.path
     var context = PageContext(
-      store: store, options: options, request: request, parameters: [:], query: target.query, form: QueryItems(),
+      store: store, root: store, options: options, request: request, parameters: [:], query: target.query, form: QueryItems(),
       format: target.format ?? AcceptHeader.format(request), isNegotiated: target.format == nil,
       deadline: Deadline(after: options.requestTimeLimit), openStreams: openStreams, jobs: jobs,
       model: store.model)
@@ -32,8 +32,8 @@ extension Explorer {
   }
 
   /// Returns the model of a snapshot; nil if it cannot be read, which the page reports.
-  private func model(ofSnapshot name: String) -> ManagedObjectModel? {
-    try? store.snapshot(named: name).read { past in past._withSession { $0.schema.model } }
+  private func model(ofSnapshot name: String, _ store: ObjectStore) -> ManagedObjectModel? {
+    try? store.snapshot(shownAs: name).read { past in past._withSession { $0.schema.model } }
   }
 
   /// Runs the handler on the threads of the explorer, and cancels its task at the deadline.
@@ -44,8 +44,11 @@ extension Explorer {
     return await withTaskGroup(of: ExplorerResponse?.self) { group in
       group.addTask(executorPreference: threads) { [self] in
         var context = complete
-        if let name = context.snapshotName, let model = model(ofSnapshot: name) { context.model = model }
         do {
+          if let branch = context.branchName, !route.isOfWholeStore { context.store = try store.branches.open(branch) }
+          if let name = context.snapshotName, let model = model(ofSnapshot: name, context.store) {
+            context.model = model
+          }
           switch try await route.answer(context) {
           case .page(let page): return Rendering.response(page, context)
           case .redirect(let target): return redirect(to: target)

@@ -22,7 +22,7 @@ enum PageShell {
       assets: PageFrame.Assets(
         stylesheet: context.link(to: .stylesheet), script: context.link(to: .script), icon: context.link(to: .icon)),
       store: PageFrame.Link(title: name(of: store), target: context.link([])),
-      facts: [context.model.name, store.engine.productName, context.snapshotName == nil ? "present" : "snapshot"]
+      facts: [context.model.name, store.engine.productName, shown(context)]
         .filter { !$0.isEmpty })
     frame.sections = PageSection.allCases.map {
       let path = $0.path.split(separator: "/").map(String.init)
@@ -30,13 +30,24 @@ enum PageShell {
         link: PageFrame.Link(title: $0.rawValue, target: context.link(path)),
         key: String($0.rawValue.prefix(1)).lowercased(), isCurrent: $0 == section)
     }
-    frame.showsMoment = section != .time && section != .store
+    let isWhole = section == .store || section == .branches || (section == .time && context.branchName == nil)
+    frame.showsMoment = !isWhole
     frame.moment = context.snapshotName.map {
       PageFrame.Link(title: $0, target: context.link(replacing: [("at", nil)]))
     }
-    frame.isLive = context.snapshotName == nil
+    frame.isBase = context.snapshotName == StateName.base
+    frame.branch = context.branchName.map {
+      PageFrame.Link(title: $0, target: context.link(replacing: [("branch", nil), ("at", nil)]))
+    }
+    frame.events = context.snapshotName == nil ? context.link(["events"]) : nil
     frame.allowsWrites = context.options.allowsWrites
     return frame
+  }
+
+  /// The kind of the state, among the facts of the page.
+  private static func shown(_ context: PageContext) -> String {
+    if context.snapshotName != nil { return "snapshot" }
+    return context.branchName == nil ? "present" : "branch"
   }
 
   private static func address(_ context: PageContext, format: PageFormat = .html) -> String {

@@ -37,6 +37,8 @@ enum PageSection: String, Sendable, CaseIterable {
   case entities = "Entities"
   case model = "Model"
   case time = "Time"
+  case branches = "Branches"
+  case drafts = "Drafts"
   case store = "Store"
 
   var path: String {
@@ -44,6 +46,8 @@ enum PageSection: String, Sendable, CaseIterable {
     case .entities: "/"
     case .model: "/model"
     case .time: "/time"
+    case .branches: "/branches"
+    case .drafts: "/drafts"
     case .store: "/store"
     }
   }

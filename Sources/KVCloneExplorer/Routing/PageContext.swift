@@ -2,7 +2,10 @@ import KVClone
 
 /// A request together with the store, for the handlers of pages.
 struct PageContext: Sendable {
-  let store: ObjectStore
+  /// The store or branch that the page shows.
+  var store: ObjectStore
+  /// The store of the explorer, also if the page shows a branch of it.
+  let root: ObjectStore
   let options: ExplorerOptions
   let request: ExplorerRequest
   /// Decoded parameters of the path.
@@ -26,7 +29,11 @@ struct PageContext: Sendable {
   /// The snapshot that the page shows; nil for the present state.
   var snapshotName: String? { query["at"] }
 
-  /// Runs `body` in a read transaction of the present state, or of the snapshot of `?at=`.
+  /// The branch that the page shows; nil for the store.
+  var branchName: String? { query["branch"].flatMap { $0.isEmpty ? nil : $0 } }
+
+  /// Runs `body` in a read transaction of the present state, or of the snapshot of `?at=`, of the store or of the
+  /// branch of `?branch=`.
   ///
   /// Keep it short, and render after it: a transaction retains pages of the file.
   ///
@@ -43,7 +50,7 @@ struct PageContext: Sendable {
     return value
   }
 
-  /// Returns the URL of a page of the same state: below the base path, and at the same snapshot.
+  /// Returns the URL of a page of the same state: below the base path, of the same branch, and at the same snapshot.
   ///
   /// - Parameters:
   ///   - segments: of the path, not encoded.
@@ -51,7 +58,7 @@ struct PageContext: Sendable {
   func link(_ segments: [String], _ items: [(name: String, value: String?)] = []) -> String {
     var query = QueryItems()
     for item in items { if let value = item.value { query.append(item.name, value) } }
-    if let snapshotName, !items.contains(where: { $0.name == "at" }) { query.append("at", snapshotName) }
+    for item in stateItems where !items.contains(where: { $0.name == item.name }) { query.append(item.name, item.value) }
     let path = options.basePath + "/" + segments.map(PathSegment.encode).joined(separator: "/")
     return query.items.isEmpty ? path : "\(path)?\(query.text)"
   }
@@ -66,6 +73,15 @@ struct PageContext: Sendable {
     }
     return limit
   }
+
+  /// The branch of the page, as items of a query.
+  var branchItems: [(name: String, value: String)] { branchName.map { [("branch", $0)] } ?? [] }
+
+  /// The branch and the snapshot of the page, as items of a query.
+  var stateItems: [(name: String, value: String)] { branchItems + (snapshotName.map { [("at", $0)] } ?? []) }
+
+  /// Returns the URL of a page without any query, for the action of a form of method GET, which replaces the query.
+  func target(_ segments: [String]) -> String { link(segments, [("at", nil), ("branch", nil)]) }
 
   /// Returns the URL of this page with some items of the query replaced; nil removes an item.
   func link(replacing items: [(name: String, value: String?)]) -> String {

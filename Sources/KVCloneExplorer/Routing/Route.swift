@@ -14,6 +14,8 @@ struct Route: Sendable {
   var segments: [String]
   /// Whether the time limit is that of changes, such as for the plan of a rollback.
   var isLong = false
+  /// Whether the page is about the store and all of its branches, also if the URL names a branch.
+  var isOfWholeStore = false
   /// Whether a POST changes the store, which needs ``ExplorerOptions/allowsWrites``.
   var changesStore = true
   var answer: Handler
@@ -38,6 +40,13 @@ struct Route: Sendable {
   static func action(_ pattern: String, _ answer: @escaping Handler) -> Route {
     var route = Route("POST", pattern, answer)
     route.changesStore = false
+    return route
+  }
+
+  /// The route of a page about the whole store.
+  var ofWholeStore: Route {
+    var route = self
+    route.isOfWholeStore = true
     return route
   }
 

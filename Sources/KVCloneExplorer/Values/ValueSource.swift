@@ -162,7 +162,7 @@ struct ValueSource: Sendable {
       let part = start..<min(range.upperBound, (start / full + 1) * full)
       let bytes =
         if let snapshotName {
-          try await store.snapshot(named: snapshotName).read { transaction in try read(part, in: transaction) }
+          try await store.snapshot(shownAs: snapshotName).read { transaction in try read(part, in: transaction) }
         } else {
           try await store.read { transaction in try read(part, in: transaction) }
         }

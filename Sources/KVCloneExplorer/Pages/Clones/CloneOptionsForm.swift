@@ -33,7 +33,8 @@ struct CloneOptionsForm {
     fields += excluded + rules + values + limits + keys
     let reset: HTML? = isChanged ? Components.link("Reset", context.link(content.path)) : nil
     let form: HTML = """
-      <form class="stack" method="get" action="\(context.link(content.path, [("at", nil)]))">\(fields)\
+      <form class="stack" method="get" action="\(context.target(content.path))">\
+      \(Components.hidden(context.branchItems))\(fields)\
       <p>\(Components.button("Show the plan", "primary")) \(reset)</p></form>
       """
     return Components.details("Options", form, isOpen: isChanged || (content.preview.plan?.errorCount ?? 0) > 0)

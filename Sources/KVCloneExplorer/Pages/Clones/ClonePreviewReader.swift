@@ -49,7 +49,7 @@ struct ClonePreviewReader: Sendable {
   }
 
   /// The snapshot to clone from; nil for the present state.
-  func snapshot() throws -> Snapshot? { try context.snapshotName.map { try context.store.snapshot(named: $0) } }
+  func snapshot() throws -> Snapshot? { try context.snapshotName.map { try context.store.snapshot(shownAs: $0) } }
 
   /// The end of the planning. The rest of the time is for reading names.
   var planDeadline: ContinuousClock.Instant { .now + context.options.requestTimeLimit * 3 / 4 }

@@ -67,7 +67,8 @@ struct EntitiesPage: Page {
 
   /// The form of the job that counts the remaining objects; empty if all are counted.
   private func rest(_ context: PageContext) -> HTML {
-    if isComplete { return .empty }
+    // The job is one of the store.
+    if isComplete || context.branchName != nil { return .empty }
     let items = context.snapshotName.map { [(name: "at", value: $0)] } ?? []
     return "<p>Entities with a common table are counted by reading it, which needs more time than a page has.</p>"
       + Components.toolbar([

@@ -97,7 +97,7 @@ struct GridPage: Page {
   private func bar(_ context: PageContext) -> HTML {
     let explain = context.link(["entities", query.entity.name, "explain"], planItems)
     return Components.predicateBar(
-      target: context.link(["entities", query.entity.name], [("at", nil)]), value: query.predicateText,
+      target: context.target(["entities", query.entity.name]), value: query.predicateText,
       kept: query.kept(context, except: ["where"]), words: Words.all(of: query.entity.name, in: model),
       history: query.entity.name, problem: query.problem?.message,
       actions: query.problem == nil ? Components.buttonLink("Explain", explain) : .empty)
@@ -178,7 +178,7 @@ struct GridPage: Page {
     let limits = Set([20, GridQuery.defaultLimit, 100, 200, 500, query.limit]).sorted()
     let kept = query.kept(context, except: ["columns", "subentities", "limit", "sort"])
     let form: HTML = """
-      <form class="stack" method="get" action="\(context.link(["entities", query.entity.name], [("at", nil)]))">\
+      <form class="stack" method="get" action="\(context.target(["entities", query.entity.name]))">\
       \(Components.hidden(kept))\
       \(Components.checkboxes("Columns", name: "columns", options: options))\
       <div class="row">\(Components.field(

@@ -16,7 +16,7 @@ enum MatchCount: Sendable, Equatable {
   /// - Parameter known: the number of results that were found otherwise.
   static func read(_ request: FetchRequest, known: Int, _ context: PageContext) async throws -> MatchCount {
     let reader = BoundedReader(store: context.store, deadline: Deadline(after: timeLimit))
-    let counts = EntityCountCache.of(context.store).latest(context.snapshotName)
+    let counts = EntityCountCache.of(context.store).latest(StateName.key(context.store, context.snapshotName))
     do {
       return try await reader.read(at: context.snapshotName) { tx in try read(request, counts, in: tx) }
     } catch let error as ExplorerError where error.kind == .timeLimit {

@@ -7,8 +7,8 @@ enum ObjectSearch {
     let field = Components.field(
       "Find an object by its id", name: "id", value: value, type: "search", placeholder: "Note/12", isMonospaced: true)
     return """
-      <form class="row" method="get" action="\(context.link(["find"], [("at", nil)]))" role="search" aria-label="Object">\
-      \(Components.hidden(context.snapshotName.map { [("at", $0)] } ?? []))\(field)\(Components.button("Find"))</form>
+      <form class="row" method="get" action="\(context.target(["find"]))" role="search" aria-label="Object">\
+      \(Components.hidden(context.stateItems))\(field)\(Components.button("Find"))</form>
       """
   }
 

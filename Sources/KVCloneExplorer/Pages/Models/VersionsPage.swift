@@ -58,9 +58,9 @@ struct VersionsPage: Page {
         Components.link("Plan a migration to another version", context.link(["model", "migration"])))
     }
     let options = stored.map { (value: String($0.number), title: "\($0.number): \($0.model.versionIdentifier)") }
-    let target = context.link(["model", "versions"], [("at", nil)])
+    let target = context.target(["model", "versions"])
     var html: HTML = """
-      <form class="row" method="get" action="\(target)">\
+      <form class="row" method="get" action="\(target)">\(Components.hidden(context.branchItems))\
       \(Components.select("From", name: "from", options: options, selected: String(from)))\
       \(Components.select("To", name: "to", options: options, selected: String(to)))\
       \(Components.button("Compare", "primary"))</form>

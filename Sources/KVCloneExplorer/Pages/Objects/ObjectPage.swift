@@ -61,19 +61,22 @@ struct ObjectPage: Page {
   }
 
   private func states(_ context: PageContext) -> HTML {
-    let history: HTML =
+    var history: HTML =
       tracksHistory
       ? "<p>\(Components.link("Changes of this object", links.history))</p>"
       : Components.notice(HistoryPage.remedy, "info")
-    if snapshots.isEmpty { return history + "<p class=\"muted\">The store has no snapshots.</p>" }
     let options = snapshots.map { (value: $0, title: $0) }
     let compared: HTML? = snapshots.first { $0 != context.snapshotName }.map { name in
       "<p><a href=\"\(links.comparison(from: name))\">Compare with the snapshot \(name)</a></p>"
     }
     // The action of a GET form loses its query.
-    let path = context.link(["objects", facts.name.entity, String(facts.name.serial)], [("at", nil)])
+    let path = context.target(["objects", facts.name.entity, String(facts.name.serial)])
+    if context.branchName != nil, context.snapshotName != StateName.base {
+      history += "<p><a href=\"\(links.comparison(from: StateName.base))\">Compare with the base of the branch</a></p>"
+    }
+    if snapshots.isEmpty { return history + "<p class=\"muted\">The store has no snapshots.</p>" }
     return history + """
-      <form class="row" method="get" action="\(path)">\
+      <form class="row" method="get" action="\(path)">\(Components.hidden(context.branchItems))\
       \(Components.select("Snapshot", name: "at", options: options, selected: context.snapshotName))\
       \(Components.button("Show the object in this snapshot"))</form>\(compared)
       """

@@ -14,12 +14,19 @@ final class ComparisonCounts: Attachment {
       case commit(UInt64)
     }
 
+    /// The branch with the states; 0 for the store.
+    private let branch: UInt32
+    private let isFromStore: Bool
+    private let isToStore: Bool
+
     init(_ store: ObjectStore, _ from: StoreState, _ to: StoreState) throws {
       func side(_ state: StoreState) throws -> Side {
         if let info = state.snapshot?.info { return .snapshot(name: info.name, epoch: info.epoch) }
         return .commit(try store.currentToken().commit)
       }
       (self.from, self.to) = (try side(from), try side(to))
+      branch = BranchComparison(store)?.number ?? 0
+      (isFromStore, isToStore) = (from.origin == .store, to.origin == .store)
     }
   }
 

@@ -65,13 +65,16 @@ struct ComparisonPage: Page {
   }
 
   private func browse(_ state: StoreState, _ context: PageContext) -> String {
-    context.link([], [("at", state.name.nonEmpty)])
+    context.link([], context.items(of: state.name))
   }
 
   private func form(_ context: PageContext) -> HTML {
-    let options = [(value: "", title: "present")] + snapshots.map { (value: $0, title: $0) }
+    var options = [(value: "", title: "present")]
+    if context.branchName != nil { options += [(StateName.base, "base"), (StateName.store, "store")] }
+    options += snapshots.map { (value: $0, title: $0) }
     return """
-      <form class="row" action="\(context.link(["compare"], [("at", nil)]))" method="get" aria-label="States">\
+      <form class="row" action="\(context.target(["compare"]))" method="get" aria-label="States">\
+      \(Components.hidden(context.branchItems))\
       \(Components.select("From", name: "from", options: options, selected: from.name))\
       \(Components.select("To", name: "to", options: options, selected: to.name))\
       \(Components.button("Compare"))</form>

@@ -119,7 +119,8 @@ struct ObjectComparison: Sendable {
     return found
   }
 
-  private static func side(
+  /// Describes a value; the beginning of binary data is read from the state.
+  static func side(
     _ value: AttributeValue?, _ attribute: String, _ id: ObjectID, _ state: borrowing ReadTransaction
   ) throws -> Side {
     switch value {
@@ -158,7 +159,8 @@ struct ObjectComparison: Sendable {
     return .members(names, count: count, last: ids.count > shown.count ? shown.last : nil)
   }
 
-  private static func members(_ ids: [ObjectID], _ count: Int, _ state: borrowing ReadTransaction) throws -> Side {
+  /// Describes members by their names.
+  static func members(_ ids: [ObjectID], _ count: Int, _ state: borrowing ReadTransaction) throws -> Side {
     let names = try ids.prefix(maximumMembers).map { try state.nameOfAny($0) }
     return .members(names.compactMap { ObjectName($0) }, count: count)
   }

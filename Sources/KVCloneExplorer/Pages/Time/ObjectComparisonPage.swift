@@ -58,10 +58,15 @@ struct ObjectComparisonPage: Page {
     }
     links.append(
       Components.buttonLink("Swap", context.link(comparing: to.name, from.name, object: object)))
-    if context.options.allowsWrites, to.snapshot == nil, let earlier = from.snapshot, kind != .inserted {
+    if context.options.allowsWrites, to.name.isEmpty, from.snapshot != nil, kind != .inserted {
       links.append(
         Components.buttonLink(
-          "Roll this object back…", context.link("rollback", snapshot: earlier.name, [], [("object", object.text)])))
+          "Roll this object back…", context.link("rollback", snapshot: from.name, [], [("object", object.text)])))
+    }
+    if let branch = context.branchName, to.name.isEmpty, kind != .deleted {
+      links.append(
+        Components.buttonLink(
+          "Publish this object…", context.link(["branches", branch, "publish"], [("object", object.text), ("at", nil)])))
     }
     var html = Components.toolbar(links)
     if comparison.properties.isEmpty { return html + Components.empty("The object has no values.") }
@@ -88,49 +93,16 @@ struct ObjectComparisonPage: Page {
     _ property: ObjectComparison.Property, _ side: ObjectComparison.Side, _ text: HTML?, _ state: StoreState,
     _ context: PageContext
   ) -> HTML? {
-    switch side {
-    case .absent: nil
-    case .value(let value): value.map { Components.code(Excerpt.beginning(of: $0, 2000)) } ?? Components.missing
-    case .text(let value): text ?? "<div class=\"text\">\(TextDifference.lines(of: value))</div>"
-    case .bytes(let count, let isImage): bytes(property.name, count, isImage: isImage, state, context)
-    case .members(let names, let count, let last): members(names, count, last, property, state, context)
+    let view = ComparedValue(
+      object: comparison.object, property: property.name, state: state.title, items: context.items(of: state.name))
+    return view.html(side, text, context) { last in
+      // Removed members are those of the old state.
+      context.link(
+        replacing: [
+          ("list", property.name), ("side", state.name == from.name ? "removed" : "added"),
+          ("after", ListPosition.text(last)), ("limit", nil),
+        ])
     }
-  }
-
-  private func bytes(
-    _ attribute: String, _ count: UInt64, isImage: Bool, _ state: StoreState, _ context: PageContext
-  ) -> HTML {
-    let target = context.link(
-      ["objects"] + comparison.object.segments + ["blob", attribute], [("at", state.name.nonEmpty)])
-    if !isImage { return "<a href=\"\(target)\">\(Components.bytes(count))</a>" }
-    let image = Components.image(
-      target, alternative: "\(attribute) of \(comparison.object.text) in \(state.title)", target: target)
-    return "\(image) \(Components.bytes(count))"
-  }
-
-  private func members(
-    _ names: [ObjectName], _ count: Int, _ last: ObjectID?, _ property: ObjectComparison.Property, _ state: StoreState,
-    _ context: PageContext
-  ) -> HTML {
-    if count == 0 { return Components.muted("–") }
-    let items = names.map { name -> HTML in
-      "<li>\(Components.link(name.text, context.link(to: name, in: state.name)))</li>"
-    }
-    if count <= names.count { return "<ul class=\"members\">\(items)</ul>" }
-    let target =
-      last.map { last in
-        // Removed members are those of the old state.
-        context.link(
-          replacing: [
-            ("list", property.name), ("side", state.name == from.name ? "removed" : "added"),
-            ("after", ListPosition.text(last)), ("limit", nil),
-          ])
-      }
-      ?? context.link(
-        ["objects"] + comparison.object.segments + ["members", property.name], [("at", state.name.nonEmpty)])
-    return """
-      <ul class="members">\(items)<li>\(Components.link("\(count - names.count) more", target))</li></ul>
-      """
   }
 
   func write(to json: inout JSONWriter) {

@@ -4,6 +4,10 @@ import KVCloneCore
 /// The plan of a rollback of the store, or of some objects.
 struct RollbackPage: Page {
   let snapshot: SnapshotInfo
+  /// The snapshot as the target of links; the base of a branch has a name of its own in URLs.
+  let state: StoreState
+  /// The branch that would be reset; nil for the store.
+  let branch: String?
   /// The names of the objects to roll back; empty for the whole store.
   let objects: [String]
   /// The differences from the present to the snapshot; nil for chosen objects.
@@ -21,8 +25,11 @@ struct RollbackPage: Page {
   /// The longest wait of a plan for the write lock.
   private static let lockTimeout = Duration.milliseconds(500)
 
-  private init(snapshot: SnapshotInfo, objects: [String], comparison: Comparison?) {
-    (self.snapshot, self.objects, self.comparison) = (snapshot, objects, comparison)
+  private init(
+    snapshot: SnapshotInfo, state: StoreState, branch: String?, objects: [String], comparison: Comparison?
+  ) {
+    (self.snapshot, self.state, self.branch) = (snapshot, state, branch)
+    (self.objects, self.comparison) = (objects, comparison)
   }
 
   static func read(_ context: PageContext) async throws -> RollbackPage {
@@ -35,8 +42,10 @@ struct RollbackPage: Page {
       ? try Comparison(
         store, from: .present, to: state, limit: rowCount,
         budget: Comparison.Budget(Deadline(after: context.options.requestTimeLimit))) : nil
-    var page = RollbackPage(snapshot: target.info, objects: objects, comparison: comparison)
-    guard context.options.allowsWrites else { return page }
+    var page = RollbackPage(
+      snapshot: target.info, state: state, branch: context.branchName, objects: objects, comparison: comparison)
+    // A reset of a branch has no plan of its own: it makes the branch equal to the snapshot.
+    guard context.options.allowsWrites, context.branchName == nil else { return page }
     let ids = try Self.ids(objects, target)
     let isRequested = context.query["plan"] == "1"
     let isQuick =
@@ -79,11 +88,17 @@ struct RollbackPage: Page {
   /// Runs the rollback that a form describes, and returns the URL of its result.
   static func run(_ context: PageContext) async throws -> String {
     let store = context.store
-    let target = try store.snapshot(named: try context.parameter("snapshot"))
-    let objects = try Self.objects(context.form)
-    let result = try await store.rollback(to: target, objects: Self.ids(objects, target))
+    let state = try StoreState(store, named: try context.parameter("snapshot"))
+    guard let target = state.snapshot else { throw ExplorerError.notFound }
+    let ids = try Self.ids(try Self.objects(context.form), target)
+    let result =
+      if let branch = context.branchName {
+        try await context.root.branches.reset(branch, to: state.origin == .base ? nil : target, objects: ids)
+      } else {
+        try await store.rollback(to: target, objects: ids)
+      }
     guard let undo = result.automaticSnapshot else { return context.link(["time"], [("at", nil)]) }
-    return context.link("rollback", snapshot: target.name, ["done"], [("undo", undo.name)])
+    return context.link("rollback", snapshot: state.name, ["done"], [("undo", undo.name)])
   }
 
   private static func objects(_ items: QueryItems) throws -> [String] {
@@ -108,7 +123,9 @@ struct RollbackPage: Page {
     }
   }
 
-  var title: String { "Roll back to \(snapshot.name)" }
+  var title: String {
+    branch.map { "Reset \($0) to \(state.origin == .base ? "its base" : state.title)" } ?? "Roll back to \(state.title)"
+  }
 
   var section: PageSection { .time }
 
@@ -123,20 +140,22 @@ struct RollbackPage: Page {
     if let plan, !plan.isPossible { html += errors(plan) }
     if let comparison {
       if comparison.hasAllCounts, comparison.total.total == 0 {
-        return html + Components.empty("The store is equal to the snapshot: nothing would change.")
+        return html + Components.empty("The \(owner) is equal to the snapshot: nothing would change.")
       }
       html += Components.section("Changes of the rollback", list(comparison, context))
     }
     return html + Components.section("Run", form(context))
   }
 
+  private var owner: String { branch == nil ? "store" : "branch" }
+
   private func scope(_ context: PageContext) -> HTML {
     if objects.isEmpty {
-      return "<p>The whole store returns to the state of \(Components.time(snapshot.createdAt.timeText)).</p>"
+      return "<p>The whole \(owner) returns to the state of \(Components.time(snapshot.createdAt.timeText)).</p>"
     }
     let items = objects.map { name -> HTML in
       guard let object = ObjectName(name) else { return "<li>\(name)</li>" }
-      return "<li>\(Components.link(name, context.link(comparing: "", snapshot.name, object: object)))</li>"
+      return "<li>\(Components.link(name, context.link(comparing: "", state.name, object: object)))</li>"
     }
     return """
       <p>These objects return to the state of \(Components.time(snapshot.createdAt.timeText)), with the objects that a \
@@ -172,9 +191,9 @@ struct RollbackPage: Page {
   }
 
   private func list(_ comparison: Comparison, _ context: PageContext) -> HTML {
-    let all = context.link(comparing: "", snapshot.name)
+    let all = context.link(comparing: "", state.name)
     let table = comparison.rows.map(\.object).isEmpty ? HTML.empty : rows(comparison, context)
-    return "\(table)<p>\(Components.link("All changes from the present to \(snapshot.name)", all))</p>"
+    return "\(table)<p>\(Components.link("All changes from the present to \(state.title)", all))</p>"
   }
 
   private func rows(_ comparison: Comparison, _ context: PageContext) -> HTML {
@@ -183,7 +202,7 @@ struct RollbackPage: Page {
       columns: [Components.Column("Object"), Components.Column("Effect"), Components.Column("Properties")],
       rows: comparison.rows.map { row in
         [
-          ComparisonTable.link(row, context.link(comparing: "", snapshot.name, object: row.object)), effect(row.kind),
+          ComparisonTable.link(row, context.link(comparing: "", state.name, object: row.object)), effect(row.kind),
           ComparisonTable.properties(row.properties),
         ]
       })
@@ -204,13 +223,14 @@ struct RollbackPage: Page {
       "<p>An automatic snapshot of the present state is created first, so that the rollback can be undone.</p>"
     html += "<p>\(check(context))</p>"
     return html + """
-      <form action="\(context.link("rollback", snapshot: snapshot.name))" method="post">\
-      \(Components.hidden(objects.map { ("object", $0) }))\(Components.button("Roll back", "danger"))</form>
+      <form action="\(context.link("rollback", snapshot: state.name))" method="post">\
+      \(Components.hidden(objects.map { ("object", $0) }))\(Components.button(branch == nil ? "Roll back" : "Reset", "danger"))</form>
       """
   }
 
   /// The state of the plan, and its use of the write lock.
   private func check(_ context: PageContext) -> HTML {
+    if branch != nil { return "The differences between the two states are what the reset changes." }
     if plan != nil {
       return "The plan was checked for errors: it ran the rollback under the write lock, and aborted it."
     }
@@ -227,7 +247,8 @@ struct RollbackPage: Page {
   // MARK: Documents
 
   func write(to json: inout JSONWriter) {
-    json.member("snapshot", snapshot.name)
+    json.member("snapshot", state.name)
+    if let branch { json.member("branch", branch) }
     json.member("objects", objects)
     json.nullable("updated", plan?.updatedCount ?? comparison?.total.updated)
     json.nullable("recreated", plan?.recreatedCount ?? comparison?.total.inserted)

@@ -19,7 +19,7 @@ struct RollbackResultPage: Page {
       comparison: try Comparison(context.store, from: state, to: .present, limit: 50, budget: budget))
   }
 
-  var title: String { "Rolled back to \(name)" }
+  var title: String { "Rolled back to \(name == StateName.base ? "the base" : name)" }
 
   var section: PageSection { .time }
 
