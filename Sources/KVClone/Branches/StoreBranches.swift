@@ -72,12 +72,17 @@ public struct StoreBranches: Sendable {
   ///
   /// - Throws: `branchNotFound`, `corrupted`.
   public func retainedBytes(of name: String) throws(StoreError) -> UInt64 {
+    try retainedBytes(of: name, isCancelled: { false })
+  }
+
+  /// Counts the retained bytes; throws `cancelled` once `isCancelled` returns true.
+  package func retainedBytes(of name: String, isCancelled: () -> Bool) throws(StoreError) -> UInt64 {
     let tables = try existingTables(name)
     let session = try store.readSession()
     let base = try BranchRecords.existing(session.storage, tables, name).present
     let value = try Snapshots.existing(session.storage, store.schema.tables, base.baseName, epoch: base.baseEpoch)
     let all = try Snapshots.all(session.storage, store.schema.tables).map(\.value)
-    return try PreimageSweeper(session).retainedByteCount(of: value, among: all) { false }
+    return try PreimageSweeper(session).retainedByteCount(of: value, among: all, isCancelled: isCancelled)
   }
 
   /// Returns the hidden snapshots that branches and drafts began from, in the order of creation. They cannot be deleted

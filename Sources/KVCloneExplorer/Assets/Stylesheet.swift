@@ -199,7 +199,8 @@ enum Stylesheet {
     .button.danger { border-color: var(--red); background: var(--red); color: var(--on-accent); }
     .button.off { border-color: var(--line); color: var(--muted); background: none; cursor: default; }
     .row { display: flex; flex-wrap: wrap; align-items: end; gap: var(--s2) var(--s3); }
-    .stack { display: grid; gap: var(--s4); justify-items: start; }
+    .stack { display: grid; grid-template-columns: minmax(0, 1fr); gap: var(--s4); justify-items: start; }
+    .stack > * { max-width: 100%; }
     .field { display: grid; gap: var(--s1); min-width: 0; }
     label, legend { font-weight: 600; }
     legend { padding: 0; margin-bottom: var(--s1); }

@@ -26,7 +26,8 @@ public final class Explorer: Sendable {
 
   private static let allRoutes: [Route] =
     AssetRoutes.all + EntityRoutes.all + ObjectRoutes.all + CloneRoutes.all + TimeRoutes.all + ModelRoutes.all
-    + StoreRoutes.all + GraphRoutes.all + EventRoutes.all
+    + StoreRoutes.all + GraphRoutes.all + EventRoutes.all + BranchRoutes.all + MergeRoutes.all
+    + DraftRoutes.all
 
   /// Creates an explorer of an open store, which remains the caller's to close.
   public convenience init(_ store: ObjectStore, options: ExplorerOptions = ExplorerOptions()) {

@@ -43,11 +43,13 @@ struct Route: Sendable {
     return route
   }
 
-  /// The route of a page about the whole store.
-  var ofWholeStore: Route {
-    var route = self
-    route.isOfWholeStore = true
-    return route
+  /// Returns the routes as those of pages about the whole store.
+  static func wholeStore(_ routes: [Route]) -> [Route] {
+    routes.map { route in
+      var route = route
+      route.isOfWholeStore = true
+      return route
+    }
   }
 
   private init(_ method: String, _ pattern: String, _ answer: @escaping Handler) {

@@ -48,6 +48,7 @@ extension ObjectPage {
       json.member("sourceCommit", origin.provenance.sourceCommit)
       json.member("cloneCommit", origin.provenance.cloneCommit)
     }
+    json.member("draft", isDraft)
     json.nullable("previous", facts.previous?.id)
     json.nullable("next", facts.next?.id)
   }

@@ -7,6 +7,10 @@ struct ObjectPage: Page {
   /// The most recent snapshots, the latest first.
   var snapshots: [String]
   var tracksHistory: Bool
+  /// Whether the object is a clone that can be merged back into its source.
+  var isDraft = false
+  /// The names of the branches of the store; empty at a snapshot.
+  var branches: [String] = []
 
   var title: String { facts.name.title }
   var section: PageSection { .entities }
@@ -47,9 +51,18 @@ struct ObjectPage: Page {
     ]
     if let origin = facts.provenance {
       let commits = "at commit \(origin.provenance.sourceCommit), by commit \(origin.provenance.cloneCommit)"
-      items.append(("Clone of", "\(source(origin, context)) \(Components.muted(commits))"))
+      let draft: HTML? = isDraft ? " \(draftLinks(context))" : nil
+      items.append(("Clone of", "\(source(origin, context)) \(Components.muted(commits))\(draft)"))
     }
     return items
+  }
+
+  private func draftLinks(_ context: PageContext) -> HTML {
+    let plan = context.link(["drafts", facts.name.entity, String(facts.name.serial)])
+    let all = context.link(["drafts"])
+    return """
+      \(Components.badge("draft", "share")) \(Components.link("Merge plan", plan)) · \(Components.link("Drafts", all))
+      """
   }
 
   private func source(_ origin: ProvenanceFacts, _ context: PageContext) -> HTML {
@@ -73,6 +86,14 @@ struct ObjectPage: Page {
     let path = context.target(["objects", facts.name.entity, String(facts.name.serial)])
     if context.branchName != nil, context.snapshotName != StateName.base {
       history += "<p><a href=\"\(links.comparison(from: StateName.base))\">Compare with the base of the branch</a></p>"
+    }
+    if !branches.isEmpty {
+      let stores = [(value: "", title: "store")] + branches.map { (value: $0, title: "branch \($0)") }
+      history += """
+        <form class="row" method="get" action="\(path)">\
+        \(Components.select("Branch", name: "branch", options: stores, selected: context.branchName ?? ""))\
+        \(Components.button("Show the object there"))</form>
+        """
     }
     if snapshots.isEmpty { return history + "<p class=\"muted\">The store has no snapshots.</p>" }
     return history + """

@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneMerge
 
 /// Routes of an object, its values, its relationships and its raw record.
 enum ObjectRoutes {
@@ -43,7 +44,7 @@ enum ObjectRoutes {
 
   private static func page(_ id: ObjectID, _ context: PageContext) async throws -> ObjectPage {
     let reader = context.format == .html ? ObjectReader() : ObjectPage.dataReader
-    return try await context.read { transaction in
+    var page = try await context.read { transaction in
       let facts = try reader.read(id, in: transaction)
       let (snapshots, tracksHistory) = try transaction._withSession { session in
         let all = try Snapshots.all(session.storage, session.schema.tables)
@@ -52,6 +53,11 @@ enum ObjectRoutes {
       return ObjectPage(
         facts: facts, links: ObjectLinks(facts.name, context), snapshots: snapshots, tracksHistory: tracksHistory)
     }
+    if context.snapshotName == nil {
+      if page.facts.provenance != nil { page.isDraft = try context.store.isDraft(id) }
+      page.branches = try context.root.branches.list().suffix(100).map(\.name)
+    }
+    return page
   }
 
   private static func blob(_ id: ObjectID, _ context: PageContext) async throws -> ExplorerResponse {

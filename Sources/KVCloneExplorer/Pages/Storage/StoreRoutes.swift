@@ -3,15 +3,15 @@ import KVCloneCore
 
 /// Routes of the storage of the store.
 enum StoreRoutes {
-  static let all: [Route] =
-    ([
+  static let all = Route.wholeStore(
+    [
       .get("/store") { .page(try await StorePage.read($0)) },
       .get("/store/check") { .page(CheckPage(jobs: $0.jobs.all.filter { $0.kind.path.last == "check" })) },
       .action("/store/check") { try start(.check(readsData: $0.form["data"] == "1"), $0) },
       .get("/store/sizes") { sizes($0) },
       .action("/store/sizes") { try start(.sizes, $0) },
       .action("/store/counts") { try start(.counts(snapshot: try counted($0)), $0) },
-    ] + ["check", "sizes", "counts"].flatMap(job)).map(\.ofWholeStore)
+    ] + ["check", "sizes", "counts"].flatMap(job))
 
   /// The routes of the jobs below a path.
   private static func job(_ name: String) -> [Route] {

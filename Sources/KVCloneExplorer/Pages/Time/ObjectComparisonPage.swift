@@ -122,7 +122,7 @@ struct ObjectComparisonPage: Page {
 
 extension ObjectComparison.Side {
   /// The text in CSV; nil for nil and for an object that does not exist.
-  fileprivate var cell: String? {
+  var cell: String? {
     switch self {
     case .absent: nil
     case .value(let value): value
