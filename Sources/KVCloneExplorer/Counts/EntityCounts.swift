@@ -127,7 +127,8 @@ extension EntityCounts {
     _ store: ObjectStore, at snapshot: String?, _ deadline: Deadline, timeLimit: Duration = timeLimit
   ) async throws -> EntityCounts {
     let cache = EntityCountCache.of(store)
-    let pageSize = snapshot == nil ? try store.engine.facts().pageSize : nil
+    // The pages of a branch are also those of its store.
+    let pageSize = snapshot == nil && store.parent == nil ? try store.engine.facts().pageSize : nil
     let known = cache.latest(StateName.key(store, snapshot))
     let counts = try await BoundedReader(store: store, deadline: deadline).read(at: snapshot) { transaction in
       let end = ContinuousClock.now + timeLimit

@@ -49,7 +49,14 @@ struct ClonePreviewReader: Sendable {
   }
 
   /// The snapshot to clone from; nil for the present state.
-  func snapshot() throws -> Snapshot? { try context.snapshotName.map { try context.store.snapshot(shownAs: $0) } }
+  func snapshot() throws -> Snapshot? {
+    guard let name = context.snapshotName else { return nil }
+    if name == StateName.base {
+      throw ExplorerError(
+        .badRequest, "a branch cannot clone from its base, which is a state of the store; clone on the store or branch")
+    }
+    return try context.store.snapshot(named: name)
+  }
 
   /// The end of the planning. The rest of the time is for reading names.
   var planDeadline: ContinuousClock.Instant { .now + context.options.requestTimeLimit * 3 / 4 }

@@ -50,20 +50,27 @@ struct MergeContent: Sendable {
     var form = form
     var stale: [ObjectConflict] = []
     var invalid: MergeError?
+    let page = try MergePages(context.query)
     // Each turn removes an answer.
     while true {
       do {
-        let plan = try target.plan(context, form)
+        let plan = try target.plan(context, form, listedChanges: page.change + MergePages.changeCount + 1)
+        let count = form.answers.count
+        form.remove { conflict in plan.staleAnswers.contains { $0.isSame(as: conflict) } }
+        if form.answers.count < count {
+          stale += plan.staleAnswers
+          continue
+        }
         var content = MergeContent(
           target: target, form: form, plan: plan, stale: stale, invalid: invalid, states: try target.states(context),
-          page: try MergePages(context.query))
+          page: page)
         try content.readValues()
         return content
-      } catch let error as MergeError where error.kind == .staleAnswers || error.kind == .invalidAnswer {
+      } catch let error as MergeError where error.kind == .invalidAnswer {
         let count = form.answers.count
         form.remove { conflict in error.conflicts.contains { $0.isSame(as: conflict) } }
         if form.answers.count == count { throw error }
-        if error.kind == .staleAnswers { stale += error.conflicts } else { invalid = error }
+        invalid = error
       }
     }
   }
@@ -80,7 +87,7 @@ struct MergeContent: Sendable {
 
   private mutating func readValues() throws {
     let shown = plan.resolved.dropFirst(page.conflict).prefix(MergePages.conflictCount)
-    let wanted = plan.changes(limit: page.change + MergePages.changeCount + 1).dropFirst(page.change)
+    let wanted = plan.changes.dropFirst(page.change)
     hasMoreChanges = wanted.count > MergePages.changeCount
     let listed = wanted.prefix(MergePages.changeCount)
     let states = states

@@ -29,9 +29,7 @@ struct MergePlanPage: Page {
 
   func html(_ context: PageContext) -> HTML {
     var html = problems + scope(context)
-    let total = plan.objects
-    let isEmpty = total.inserted + total.updated + total.deleted == 0 && plan.resolved.isEmpty
-    if isEmpty, plan.issueCount == 0 {
+    if plan.objects.isEmpty, plan.resolved.isEmpty, plan.issueCount == 0 {
       return html + Components.empty("Nothing to merge: \(target.sides.ours) has all changes of \(target.sides.theirs).")
     }
     html += figures
@@ -113,12 +111,12 @@ struct MergePlanPage: Page {
     for (number, item) in shown.enumerated() { html += "<div>\(ConflictView(item, content, context).html(number))</div>" }
     html += pager(context) + options
     let isWritable = context.options.allowsWrites
-    var buttons = [Components.button("Show the plan", isWritable ? "" : "primary", item: (MergeRun.action, "plan"))]
+    var buttons = [Components.button("Show the plan", isWritable ? "" : "primary", item: (MergeRequest.action, "plan"))]
     if isWritable {
       html += Components.hidden([("key", key)]) + """
         <p>An automatic snapshot of each side that changes is created first, so that the merge can be undone.</p>
         """
-      buttons.append(Components.button(target.verb, "primary", item: (MergeRun.action, "merge")))
+      buttons.append(Components.button(target.verb, "primary", item: (MergeRequest.action, "merge")))
     }
     let action = isWritable ? target.link(context) : context.target(target.path)
     let method = isWritable ? "post" : "get"

@@ -16,34 +16,34 @@ struct MergeResultPage: Page {
 
   let target: MergeTarget
   let sides: [Side]
-  /// The changes of the side that was merged into; nil if nothing was changed, or the snapshot no longer exists.
+  /// The changes of the side that was merged into; nil if nothing was changed, or the snapshot cannot be compared.
   let comparison: Comparison?
 
   /// The number of listed objects.
   private static let rowCount = 50
-  /// A merge changes at most two sides.
-  private static let maximumSides = 2
 
   static func read(_ context: PageContext) throws -> MergeResultPage {
     let target = try MergeTarget(context)
     let states = try target.states(context)
-    let names = context.query.all("snapshot").prefix(maximumSides)
-    let store = states.store.parent ?? states.store
-    let isOnBranch = states.branch != nil
+    let names = context.query.all("snapshot")
     var sides: [Side] = []
-    var into: (store: ObjectStore, name: String)?
-    for name in names {
-      let isOfStore = !isOnBranch || (try? store.snapshot(named: name)) != nil
-      sides.append(Side(snapshot: name, branch: isOfStore ? nil : states.branch))
-      let isOurs = isOnBranch ? isOfStore == (states.ours.origin == .store) : true
-      if isOurs, into == nil { into = (isOnBranch && isOfStore ? store : states.store, name) }
+    // Ours come first.
+    for (name, state) in zip(names, [states.ours, states.theirs]) {
+      sides.append(Side(snapshot: name, branch: state.origin == .own ? states.branch : nil))
     }
-    let comparison = try into.map { side in
-      try Comparison(
-        side.store, from: StoreState(side.store, named: side.name), to: .present, limit: rowCount,
+    let store = states.ours.origin == .store ? context.root : states.store
+    return MergeResultPage(
+      target: target, sides: sides, comparison: try sides.first.flatMap { try comparison($0, store, context) })
+  }
+
+  private static func comparison(_ side: Side, _ store: ObjectStore, _ context: PageContext) throws -> Comparison? {
+    do {
+      return try Comparison(
+        store, from: StoreState(store, named: side.snapshot), to: .present, limit: rowCount,
         budget: Comparison.Budget(context.deadline))
+    } catch let error as StoreError where [.snapshotNotFound, .unsupportedOnBranch].contains(error.kind) {
+      return nil
     }
-    return MergeResultPage(target: target, sides: sides, comparison: comparison)
   }
 
   var title: String {
@@ -70,17 +70,19 @@ struct MergeResultPage: Page {
   }
 
   func html(_ context: PageContext) -> HTML {
-    guard let comparison else {
+    if sides.isEmpty {
       return Components.notice("Nothing was changed: \(target.sides.ours) had all changes of \(target.sides.theirs).")
     }
-    let total = comparison.total
-    let mark: HTML? = comparison.hasAllCounts ? nil : "≥ "
     var html = Components.notice("The merge is complete.")
-    html += Components.figures([
-      ("Inserted", "\(mark)\(Components.number(total.inserted))"),
-      ("Changed", "\(mark)\(Components.number(total.updated))"),
-      ("Deleted", "\(mark)\(Components.number(total.deleted))"),
-    ])
+    if let comparison {
+      let total = comparison.total
+      let mark: HTML? = comparison.hasAllCounts ? nil : "≥ "
+      html += Components.figures([
+        ("Inserted", "\(mark)\(Components.number(total.inserted))"),
+        ("Changed", "\(mark)\(Components.number(total.updated))"),
+        ("Deleted", "\(mark)\(Components.number(total.deleted))"),
+      ])
+    }
     let links = sides.map { side in
       let owner = side.branch ?? "the store"
       return Components.buttonLink("Roll \(owner) back…", undo(side, context))
@@ -91,7 +93,7 @@ struct MergeResultPage: Page {
       <p>The state of each side before the merge is an automatic snapshot. Rolling back also undoes later changes; the \
       plan is shown first.</p>\(Components.toolbar(links, label: "Undo"))
       """)
-    if comparison.rows.isEmpty { return html }
+    guard let comparison, !comparison.rows.isEmpty else { return html }
     return html
       + Components.section(
         "Objects",
@@ -104,7 +106,7 @@ struct MergeResultPage: Page {
   }
 
   func write(to json: inout JSONWriter) {
-    json.member("merged", true)
+    json.member("merged", !sides.isEmpty)
     json.member("snapshots", sides.map(\.snapshot))
     json.key("comparison")
     guard let comparison else { return json.null() }

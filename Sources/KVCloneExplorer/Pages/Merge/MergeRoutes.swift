@@ -6,8 +6,8 @@ enum MergeRoutes {
 
   private static func routes(_ path: String) -> [Route] {
     [
-      .get(path, isLong: true) { try MergeRun($0).plan() },
-      .post(path) { try await MergeRun($0).run() },
+      .get(path, isLong: true) { try MergeRequest($0).plan() },
+      .post(path) { try await MergeRequest($0).run() },
       .get("\(path)/done") { .page(try MergeResultPage.read($0)) },
     ]
   }

@@ -111,12 +111,16 @@ enum MergeTarget: Sendable {
 
   // MARK: Calls
 
-  func plan(_ context: PageContext, _ form: MergeForm) throws -> MergePlan {
+  /// - Parameter listedChanges: the number of changes in the plan.
+  func plan(_ context: PageContext, _ form: MergeForm, listedChanges: Int) throws -> MergePlan {
+    var options = form.options
+    options.listedChanges = listedChanges
     switch self {
     case .publish(let name):
-      try context.root.branches.planPublish(name, only: try form.objects(of: name, context), options: form.options)
-    case .update(let name): try context.root.branches.planUpdate(name, options: form.options)
-    case .draft(let object): try context.store.planMerge(try Self.clone(object, context), options: form.options)
+      return try context.root.branches.planPublish(
+        name, only: try form.objects(of: name, context), options: options)
+    case .update(let name): return try context.root.branches.planUpdate(name, options: options)
+    case .draft(let object): return try context.store.planMerge(try Self.clone(object, context), options: options)
     }
   }
 

@@ -30,7 +30,8 @@ struct ObjectPage: Page {
         "<a class=\"button\" rel=\"prev\" href=\"\(context.link(previous.path))\">Previous</a>"
       },
       facts.next.map { next in "<a class=\"button\" rel=\"next\" href=\"\(context.link(next.path))\">Next</a>" },
-      Components.buttonLink("Clone preview", links.clone), Components.buttonLink("Graph", links.graph),
+      context.snapshotName == StateName.base ? nil : Components.buttonLink("Clone preview", links.clone),
+      Components.buttonLink("Graph", links.graph),
       Components.buttonLink("History", links.history), Components.buttonLink("Raw record", links.raw),
     ].compactMap { $0 }
     return Components.toolbar(toolbar)

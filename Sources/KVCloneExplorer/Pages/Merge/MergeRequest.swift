@@ -2,7 +2,7 @@ import KVClone
 import KVCloneMerge
 
 /// Plans and merges that were requested with the form of a plan.
-struct MergeRun: Sendable {
+struct MergeRequest: Sendable {
   /// The item of the form that names its button.
   static let action = "do"
   /// The longest query of a page; longer answers are kept in the form.
