@@ -13,7 +13,8 @@ struct CrawlTests {
     "/entities/Photo", "/entities/Photo/explain", "/objects/Photo/#", "/objects/Photo/#/raw",
     "/objects/Photo/#/history",
     "/objects/Photo/#/blob/image", "/clone/Photo/#", "/time", "/time/transactions/#", "/compare", "/compare/Photo/#",
-    "/rollback/one", "/model", "/graph/Photo/#", "/store", "/store/check",
+    "/rollback/one", "/branches", "/branches/spring", "/branches/spring/publish", "/branches/spring/update",
+    "/branches/spring/delete", "/rollback/%#base", "/drafts", "/model", "/graph/Photo/#", "/store", "/store/check",
   ]
 
   /// Fills a store with the demo project, a clone of it, and two snapshots with changes between them.
@@ -38,6 +39,13 @@ struct CrawlTests {
       return names
     }
     try await store.createSnapshot(named: "two")
+    let branch = try await store.branches.create("spring")
+    try await branch.write { tx in
+      try tx.set(photos[1].id, "title", .string("of the branch"))
+      try tx.set(photos[1].id, "image", .binary(LibraryHistory.oldCover))
+      try tx.insert("Tag", ["name": .string("new")])
+    }
+    try await store.write { tx in try tx.set(photos[1].id, "title", .string("of the store")) }
     return names
   }
 

@@ -1,3 +1,4 @@
+import Foundation
 import KVClone
 import KVCloneTestSupport
 import Testing
@@ -17,6 +18,16 @@ import Testing
       }
     }
     try test.store.createSnapshot(named: "before.json")
+    let branch = try test.store.branches.create("spring")
+    for (store, side) in [(branch, "theirs"), (test.store, "ours")] {
+      try store.write { tx in
+        for entity in RequestGenerator.entities {
+          let object = try tx.objectID(named: "\(entity)/1")
+          try tx.set(object, "title", .string("<hostile>\"hostile=\(side)"))
+          try tx.insert(entity, ["<hostile>": .binary(Data("<hostile>\(side)".utf8))])
+        }
+      }
+    }
     clients = [
       ExplorerClient(test.store) { ($0.allowsWrites, $0.requestTimeLimit) = (true, .milliseconds(200)) },
       ExplorerClient(test.store) { ($0.token, $0.basePath) = ("t", "/b") },

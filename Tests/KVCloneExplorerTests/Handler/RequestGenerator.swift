@@ -35,23 +35,26 @@ struct RequestGenerator {
       "Note.json", "%3Chostile%3E", "%22hostile%22", "%E2%80%AE", "\u{202E}", "\u{301}.json", "",
     ]
 
-  /// Paths of pages: `E` stands for an entity, `N` for a serial, `A` for a property, `S` for a snapshot.
+  /// Paths of pages: `E` stands for an entity, `N` for a serial, `A` for a property, `S` for a snapshot,
+  /// `B` for a branch.
   private static let pages = [
     "/", "/entities/E", "/find", "/objects/E/N", "/objects/E/N/blob/A", "/objects/E/N/text/A", "/objects/E/N/history",
     "/objects/E/N/raw", "/clone/E/N", "/time", "/time/transactions/N", "/compare", "/compare/E/N", "/rollback/S",
     "/model", "/model/E", "/model/entities/E",
     "/model/versions", "/model/migration", "/store", "/store/check", "/graph/E/N", "/entities/E/explain",
+    "/branches", "/branches/B", "/branches/B/publish", "/branches/B/update", "/branches/B/delete", "/drafts",
+    "/drafts/E/N",
   ]
 
   private static let names = [
     "where", "sort", "columns", "after", "before", "limit", "at", "from", "to", "id", "token", "v", "count",
-    "depth",
+    "depth", "branch", "policy", "rule", "answer", "conflict.0", "choice.0", "object", "do", "key",
   ]
 
   private static let values = [
     "title", "-title", "title%20==%20'x'", "Note/1", "Note/18446744073709551615", "t", "0", "-1",
     "9223372036854775808", "1e400", "%3Chostile%3E", "%22hostile=%22%3E", "before.json", "%00", "%C0%80", "+", "%",
-    "FALSEPREDICATE",
+    "FALSEPREDICATE", "spring", "%40base", "%40store", "theirs", "plan", "%7B%22kind%22%3A%22bothChanged%22%7D",
     "ANY%20next.title%20==%201", "SUBQUERY(", "\u{0}", "NaN",
   ]
 
@@ -98,6 +101,7 @@ struct RequestGenerator {
         case "E": path += "/" + PathSegment.encode(pick(Self.entities))
         case "N": path += "/\(random.below(25))"
         case "A": path += "/" + PathSegment.encode(pick(["title", "<hostile>", "next", "\"hostile\""]))
+        case "B": path += "/" + pick(["spring", "missing", "%3Chostile%3E"])
         case "S": path += "/before.json~"
         default: path += "/" + part
         }

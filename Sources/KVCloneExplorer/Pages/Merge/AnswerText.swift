@@ -5,7 +5,7 @@ import KVCloneMerge
 /// Answers as JSON in URLs and forms.
 ///
 /// It is the JSON of `AnsweredConflict` without the values of the conflict: these can be long, and its fingerprint
-/// stands for them.
+/// identifies them.
 enum AnswerText {
   private struct Reference: Encodable {
     let kind: ObjectConflict.Kind

@@ -188,16 +188,19 @@ struct MergeValues {
     let states = content.states
     let theirs = hasClones ? nil : states.theirs
     var cells = [cell(values.base, states.base), cell(values.ours, states.ours), cell(values.theirs, theirs)]
-    if let result = values.result { cells.append(cell(result, values.isResultOfOurs ? states.ours : theirs)) }
+    if let result = values.result {
+      cells.append(cell(result, values.isResultOfOurs ? states.ours : theirs, isMerged: true))
+    }
     return cells
   }
 
   /// - Parameter state: nil for a state that does not have the value under the object's own id.
-  private func cell(_ side: ObjectComparison.Side, _ state: StoreState?) -> HTML? {
+  private func cell(_ side: ObjectComparison.Side, _ state: StoreState?, isMerged: Bool = false) -> HTML? {
     if case .bytes(let count, _) = side, state == nil { return Components.bytes(count) }
-    let state = state ?? content.states.ours
-    let view = ComparedValue(
-      object: object, property: values.name, state: state.title, items: content.states.items(context, of: state))
+    let shown = state ?? content.states.ours
+    var view = ComparedValue(
+      object: object, property: values.name, state: shown.title, items: content.states.items(context, of: shown))
+    view.hasMembers = state != nil && !isMerged
     return view.html(side, marked(side), context)
   }
 

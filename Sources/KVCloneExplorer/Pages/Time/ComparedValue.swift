@@ -9,6 +9,8 @@ struct ComparedValue: Sendable {
   let state: String
   /// The items of the query of pages at the state.
   let items: [(name: String, value: String?)]
+  /// Whether the state has the members of lists; false for a list that no state has.
+  var hasMembers = true
 
   /// - Parameters:
   ///   - text: the value, if differences are marked in it.
@@ -36,7 +38,11 @@ struct ComparedValue: Sendable {
   private func members(_ names: [ObjectName], _ count: Int, _ rest: String?, _ context: PageContext) -> HTML {
     if count == 0 { return Components.muted("–") }
     let shown = names.map { name -> HTML in
-      "<li>\(Components.link(name.text, context.link(["objects"] + name.segments, items)))</li>"
+      hasMembers
+        ? "<li>\(Components.link(name.text, context.link(["objects"] + name.segments, items)))</li>" : "<li>\(name.text)</li>"
+    }
+    if !hasMembers, count > names.count {
+      return "<ul class=\"members\">\(shown)<li>\(count - names.count) more</li></ul>"
     }
     if count <= names.count { return "<ul class=\"members\">\(shown)</ul>" }
     let target = rest ?? context.link(["objects"] + object.segments + ["members", property], items)
