@@ -69,7 +69,7 @@ struct ErrorReport: Sendable, Equatable {
       500
     case "changedSince", "snapshotExists", "snapshotHeld", "deleteDenied", "uniquenessConflict", "notUnique",
       "historyOff", "idempotencyKeyReused", "inverseTaken", "branchExists", "snapshotInUse", "mergeConflicts",
-      "staleAnswers", "notRelated", "baseExpired":
+      "staleAnswers", "notRelated", "baseExpired", "rootDeleted", "draftInUse":
       409
     default: error is ValidationError || error is CloneError || error is MergeError ? 422 : 400
     }

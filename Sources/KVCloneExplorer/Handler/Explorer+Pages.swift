@@ -6,7 +6,8 @@ extension Explorer {
     var request = request
     request.path = target.path
     var context = PageContext(
-      store: store, root: store, options: options, request: request, parameters: [:], query: target.query, form: QueryItems(),
+      store: store, root: store, options: options, request: request, parameters: [:], query: target.query,
+      form: QueryItems(),
       format: target.format ?? AcceptHeader.format(request), isNegotiated: target.format == nil,
       deadline: Deadline(after: options.requestTimeLimit), openStreams: openStreams, jobs: jobs,
       model: store.model)

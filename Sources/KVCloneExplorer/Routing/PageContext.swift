@@ -58,7 +58,7 @@ struct PageContext: Sendable {
   func link(_ segments: [String], _ items: [(name: String, value: String?)] = []) -> String {
     var query = QueryItems()
     for item in items { if let value = item.value { query.append(item.name, value) } }
-    for item in stateItems where !items.contains(where: { $0.name == item.name }) { query.append(item.name, item.value) }
+    for (name, value) in stateItems where !items.contains(where: { $0.name == name }) { query.append(name, value) }
     let path = options.basePath + "/" + segments.map(PathSegment.encode).joined(separator: "/")
     return query.items.isEmpty ? path : "\(path)?\(query.text)"
   }

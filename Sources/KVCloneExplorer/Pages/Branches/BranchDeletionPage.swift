@@ -39,15 +39,11 @@ struct BranchDeletionPage: Page {
   }
 
   func html(_ context: PageContext) -> HTML {
-    let total = comparison.total
-    let mark: HTML? = comparison.hasAllCounts ? nil : "≥ "
-    var html = Components.figures([
-      ("Inserted on it", "\(mark)\(Components.number(total.inserted))"),
-      ("Changed on it", "\(mark)\(Components.number(total.updated))"),
-      ("Deleted on it", "\(mark)\(Components.number(total.deleted))"),
-      ("Snapshots", Components.number(snapshotCount)), ("Written", Components.bytes(entry.info.byteCount)),
-      ("Retained by the base", entry.retainedBytes.map(Components.bytes) ?? Components.muted("not counted")),
-    ])
+    var html = Components.figures(
+      comparison.figures(("Inserted on it", "Changed on it", "Deleted on it")) + [
+        ("Snapshots", Components.number(snapshotCount)), ("Written", Components.bytes(entry.info.byteCount)),
+        ("Retained by the base", entry.retainedBytes.map(Components.bytes) ?? Components.muted("not counted")),
+      ])
     if comparison.rows.isEmpty, comparison.hasAllCounts {
       html += Components.empty("Nothing differs from the base: no change would be lost.")
     } else {
@@ -81,15 +77,8 @@ struct BranchDeletionPage: Page {
     entry.write(to: &json)
     json.member("snapshots", snapshotCount)
     comparison.write(to: &json)
-    json.key("differences")
-    json.beginArray()
-    for row in comparison.rows { json.raw(row.json ?? "{}") }
-    json.endArray()
+    comparison.writeDifferences(to: &json)
   }
 
-  var table: PageTable {
-    PageTable(
-      columns: ["object", "change", "properties"],
-      rows: comparison.rows.map { [$0.object.text, $0.kind.word, $0.properties.joined(separator: " ")] })
-  }
+  var table: PageTable { comparison.table }
 }

@@ -41,8 +41,8 @@ struct BranchPage: Page {
       + Components.section(
         "Merge and delete",
         """
-        <p>Publish takes the changes of the branch into the store, and update takes those of the store into the branch. \
-        Each page shows the plan first.</p>\(Components.toolbar(actions, label: "Merge and delete"))
+        <p>Publish takes the changes of the branch into the store, and update takes those of the store into the \
+        branch. Each page shows the plan first.</p>\(Components.toolbar(actions, label: "Merge and delete"))
         """)
   }
 

@@ -22,7 +22,7 @@ struct DraftsPage: Page {
   static func read(_ context: PageContext) async throws -> DraftsPage {
     let limit = try context.rowLimit()
     guard let start = Int(context.query["after"] ?? "0"), start >= 0 else { throw ListPosition.malformed }
-    let all = try context.store.drafts()
+    let all = try context.store.drafts.list()
     let shown = Array(all.dropFirst(start).prefix(limit))
     let reader = BoundedReader(store: context.store, deadline: context.deadline)
     let entries = try await reader.read(at: nil) { transaction in
@@ -71,7 +71,9 @@ struct DraftsPage: Page {
 
   private func row(_ entry: Entry, _ context: PageContext) -> [HTML] {
     let info = entry.info
-    let plans = entry.roots.map { root in Components.link("Plan", context.link(["drafts"] + Array(root.path.dropFirst()))) }
+    let plans = entry.roots.map { root in
+      Components.link("Plan", context.link(["drafts"] + Array(root.path.dropFirst())))
+    }
     return [
       names(entry.roots, info.roots.count, context), names(entry.sources, info.sources.count, context),
       info.isChanged ? Components.badge("changed", "warning") : Components.badge("unchanged"),

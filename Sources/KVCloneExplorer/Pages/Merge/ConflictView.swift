@@ -73,7 +73,8 @@ struct ConflictView {
     case (.inverseTaken, _): "the partner of \(name)"
     case (.deletedOurs, .ours), (.deletedTheirs, .theirs): "deleted, as in \(name)"
     case (.deletedOurs, _), (.deletedTheirs, _): "kept, as in \(name)"
-    case (.takenAlong, _): side == conflict.side ? "deleted along, as in \(name)" : "kept without the link, as in \(name)"
+    case (.takenAlong, _) where side == conflict.side: "deleted along, as in \(name)"
+    case (.takenAlong, _): "kept without the link, as in \(name)"
     case (.notUnique, _): "united, with the values of \(name) where both have some"
     }
   }

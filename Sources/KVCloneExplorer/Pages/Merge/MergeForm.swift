@@ -5,7 +5,7 @@ import KVCloneMerge
 /// The options of a merge in the query of a page, or in a form.
 ///
 /// `policy` is a side, `rule` (`Entity.property=ours`) and `object` can occur several times, and so can `answer`: the
-/// JSON of an `AnsweredConflict`. A form has the items `conflict.N`, `choice.N` and `value.N` for each conflict instead.
+/// JSON of an `AnsweredConflict`. A form has the items `conflict.N`, `choice.N` and `value.N` for each conflict.
 struct MergeForm: Sendable {
   private(set) var policy: MergeSide?
   private(set) var rules: [String: MergeRule] = [:]

@@ -30,7 +30,8 @@ struct MergePlanPage: Page {
   func html(_ context: PageContext) -> HTML {
     var html = problems + scope(context)
     if plan.objects.isEmpty, plan.resolved.isEmpty, plan.issueCount == 0 {
-      return html + Components.empty("Nothing to merge: \(target.sides.ours) has all changes of \(target.sides.theirs).")
+      let (ours, theirs) = target.sides
+      return html + Components.empty("Nothing to merge: \(ours) has all changes of \(theirs).")
     }
     html += figures
     if plan.counts.count > 1 { html += Components.section("By entity", entities) }
@@ -108,14 +109,19 @@ struct MergePlanPage: Page {
         + content.form.answers.filter { answered in
           !shown.contains { $0.conflict.isSame(as: answered.conflict) }
         }.map { ("answer", AnswerText.text($0)) })
-    for (number, item) in shown.enumerated() { html += "<div>\(ConflictView(item, content, context).html(number))</div>" }
+    for (number, item) in shown.enumerated() {
+      html += "<div>\(ConflictView(item, content, context).html(number))</div>"
+    }
     html += pager(context) + options
     let isWritable = context.options.allowsWrites
-    var buttons = [Components.button("Show the plan", isWritable ? "" : "primary", item: (MergeRequest.action, "plan"))]
+    var buttons = [
+      Components.button("Show the plan", isWritable ? "" : "primary", item: (MergeRequest.action, "plan"))
+    ]
     if isWritable {
-      html += Components.hidden([("key", key)]) + """
-        <p>An automatic snapshot of each side that changes is created first, so that the merge can be undone.</p>
-        """
+      html +=
+        Components.hidden([("key", key)]) + """
+          <p>An automatic snapshot of each side that changes is created first, so that the merge can be undone.</p>
+          """
       buttons.append(Components.button(target.verb, "primary", item: (MergeRequest.action, "merge")))
     }
     let action = isWritable ? target.link(context) : context.target(target.path)
@@ -131,7 +137,8 @@ struct MergePlanPage: Page {
     var fields = [
       Components.select(
         "Other conflicts", name: "policy",
-        options: [("", "stay open")] + MergeSide.allCases.map { ($0.rawValue, "\($0.rawValue): \(target.title(of: $0))") },
+        options: [("", "stay open")]
+          + MergeSide.allCases.map { ($0.rawValue, "\($0.rawValue): \(target.title(of: $0))") },
         selected: content.form.policy?.rawValue ?? ""),
       Components.field(
         "Rules", name: "rule", value: content.form.rulesText, placeholder: "Note.title=ours",

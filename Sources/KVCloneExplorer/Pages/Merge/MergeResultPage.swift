@@ -74,15 +74,7 @@ struct MergeResultPage: Page {
       return Components.notice("Nothing was changed: \(target.sides.ours) had all changes of \(target.sides.theirs).")
     }
     var html = Components.notice("The merge is complete.")
-    if let comparison {
-      let total = comparison.total
-      let mark: HTML? = comparison.hasAllCounts ? nil : "≥ "
-      html += Components.figures([
-        ("Inserted", "\(mark)\(Components.number(total.inserted))"),
-        ("Changed", "\(mark)\(Components.number(total.updated))"),
-        ("Deleted", "\(mark)\(Components.number(total.deleted))"),
-      ])
-    }
+    if let comparison { html += Components.figures(comparison.figures(("Inserted", "Changed", "Deleted"))) }
     let links = sides.map { side in
       let owner = side.branch ?? "the store"
       return Components.buttonLink("Roll \(owner) back…", undo(side, context))
@@ -115,9 +107,5 @@ struct MergeResultPage: Page {
     json.endObject()
   }
 
-  var table: PageTable {
-    PageTable(
-      columns: ["object", "change", "properties"],
-      rows: (comparison?.rows ?? []).map { [$0.object.text, $0.kind.word, $0.properties.joined(separator: " ")] })
-  }
+  var table: PageTable { comparison?.table ?? Comparison.emptyTable }
 }

@@ -16,7 +16,9 @@ enum MergeTarget: Sendable {
       self = .draft(ObjectName(entity: entity, serial: serial))
     } else {
       let name = try context.parameter("branch")
-      self = context.request.path.split(separator: "/").contains("update") ? .update(name) : .publish(name)
+      // A branch can have the name of an action.
+      let action = context.request.path.split(separator: "/").dropFirst(2).first
+      self = action == "update" ? .update(name) : .publish(name)
     }
   }
 
@@ -120,7 +122,7 @@ enum MergeTarget: Sendable {
       return try context.root.branches.planPublish(
         name, only: try form.objects(of: name, context), options: options)
     case .update(let name): return try context.root.branches.planUpdate(name, options: options)
-    case .draft(let object): return try context.store.planMerge(try Self.clone(object, context), options: options)
+    case .draft(let object): return try context.store.drafts.planMerge(try Self.clone(object, context), options: options)
     }
   }
 
@@ -135,7 +137,7 @@ enum MergeTarget: Sendable {
     case .update(let name): return try await context.root.branches.update(name, options: options)
     case .draft(let object):
       // After a merge that was sent twice, the clone no longer exists.
-      return try await context.store.merge(try Self.clone(object, context), options: options)
+      return try await context.store.drafts.merge(try Self.clone(object, context), options: options)
     }
   }
 

@@ -54,7 +54,7 @@ enum ObjectRoutes {
         facts: facts, links: ObjectLinks(facts.name, context), snapshots: snapshots, tracksHistory: tracksHistory)
     }
     if context.snapshotName == nil {
-      if page.facts.provenance != nil { page.isDraft = try context.store.isDraft(id) }
+      if page.facts.provenance != nil { page.isDraft = try context.store.drafts.isDraft(id) }
       page.branches = try context.root.branches.list().suffix(100).map(\.name)
     }
     return page

@@ -38,8 +38,8 @@ struct ComparedValue: Sendable {
   private func members(_ names: [ObjectName], _ count: Int, _ rest: String?, _ context: PageContext) -> HTML {
     if count == 0 { return Components.muted("–") }
     let shown = names.map { name -> HTML in
-      hasMembers
-        ? "<li>\(Components.link(name.text, context.link(["objects"] + name.segments, items)))</li>" : "<li>\(name.text)</li>"
+      let target = context.link(["objects"] + name.segments, items)
+      return "<li>\(hasMembers ? Components.link(name.text, target) : "\(name.text)" as HTML)</li>"
     }
     if !hasMembers, count > names.count {
       return "<ul class=\"members\">\(shown)<li>\(count - names.count) more</li></ul>"

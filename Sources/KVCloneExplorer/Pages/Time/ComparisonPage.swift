@@ -145,10 +145,7 @@ struct ComparisonPage: Page {
     json.nullable("from", from.name.nonEmpty)
     json.nullable("to", to.name.nonEmpty)
     comparison.write(to: &json)
-    json.key("differences")
-    json.beginArray()
-    for row in comparison.rows { json.raw(row.json ?? "{}") }
-    json.endArray()
+    comparison.writeDifferences(to: &json)
     json.nullable("next", comparison.next.map(ListPosition.text))
   }
 
@@ -192,6 +189,33 @@ enum ComparisonTable {
 }
 
 extension Comparison {
+  /// The counts as figures, with lower bounds marked.
+  ///
+  /// - Parameter titles: of inserted, updated and deleted objects.
+  func figures(_ titles: (String, String, String)) -> [(name: String, value: HTML)] {
+    let mark: HTML? = hasAllCounts ? nil : "≥ "
+    return [(titles.0, total.inserted), (titles.1, total.updated), (titles.2, total.deleted)].map { title, count in
+      (title, "\(mark)\(Components.number(count))")
+    }
+  }
+
+  static let emptyTable = PageTable(columns: ["object", "change", "properties"], rows: [])
+
+  /// The objects of the page as rows.
+  var table: PageTable {
+    PageTable(
+      columns: Self.emptyTable.columns,
+      rows: rows.map { [$0.object.text, $0.kind.word, $0.properties.joined(separator: " ")] })
+  }
+
+  /// Writes the member `differences`, for rows with JSON.
+  func writeDifferences(to json: inout JSONWriter) {
+    json.key("differences")
+    json.beginArray()
+    for row in rows { json.raw(row.json ?? "{}") }
+    json.endArray()
+  }
+
   /// Writes the members `counts` and `complete`.
   func write(to json: inout JSONWriter) {
     json.list("counts", counts.sorted { $0.key < $1.key }) { json, item in

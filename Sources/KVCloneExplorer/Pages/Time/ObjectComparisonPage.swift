@@ -66,7 +66,8 @@ struct ObjectComparisonPage: Page {
     if let branch = context.branchName, to.name.isEmpty, kind != .deleted {
       links.append(
         Components.buttonLink(
-          "Publish this object…", context.link(["branches", branch, "publish"], [("object", object.text), ("at", nil)])))
+          "Publish this object…",
+          context.link(["branches", branch, "publish"], [("object", object.text), ("at", nil)])))
     }
     var html = Components.toolbar(links)
     if comparison.properties.isEmpty { return html + Components.empty("The object has no values.") }

@@ -172,13 +172,7 @@ struct RollbackPage: Page {
       ])
     }
     guard let comparison else { return .empty }
-    let (total, isExact) = (comparison.total, comparison.hasAllCounts)
-    let mark: HTML? = isExact ? nil : "≥ "
-    return Components.figures([
-      ("Reverted", "\(mark)\(Components.number(total.updated))"),
-      ("Restored", "\(mark)\(Components.number(total.inserted))"),
-      ("Deleted", "\(mark)\(Components.number(total.deleted))"),
-    ])
+    return Components.figures(comparison.figures(("Restored", "Reverted", "Deleted")))
   }
 
   private func errors(_ plan: RollbackPlan) -> HTML {
@@ -260,9 +254,5 @@ struct RollbackPage: Page {
     json.reasons(plan?.errors ?? [], count: plan?.errorCount ?? 0)
   }
 
-  var table: PageTable {
-    PageTable(
-      columns: ["object", "change", "properties"],
-      rows: (comparison?.rows ?? []).map { [$0.object.text, $0.kind.word, $0.properties.joined(separator: " ")] })
-  }
+  var table: PageTable { comparison?.table ?? Comparison.emptyTable }
 }

@@ -28,16 +28,10 @@ struct RollbackResultPage: Page {
   }
 
   func html(_ context: PageContext) -> HTML {
-    let total = comparison.total
-    let mark: HTML? = comparison.hasAllCounts ? nil : "≥ "
     var html = Components.notice(
       "The state before the rollback is the snapshot \(Components.link(undo.name, context.link([], [("at", undo.name)])))."
         as HTML)
-    html += Components.figures([
-      ("Restored", "\(mark)\(Components.number(total.inserted))"),
-      ("Reverted", "\(mark)\(Components.number(total.updated))"),
-      ("Deleted", "\(mark)\(Components.number(total.deleted))"),
-    ])
+    html += Components.figures(comparison.figures(("Restored", "Reverted", "Deleted")))
     html += Components.toolbar([
       Components.buttonLink("Undo…", context.link("rollback", snapshot: undo.name)),
       Components.buttonLink("All changes", context.link(comparing: undo.name, "")),
@@ -54,9 +48,5 @@ struct RollbackResultPage: Page {
     comparison.write(to: &json)
   }
 
-  var table: PageTable {
-    PageTable(
-      columns: ["object", "change", "properties"],
-      rows: comparison.rows.map { [$0.object.text, $0.kind.word, $0.properties.joined(separator: " ")] })
-  }
+  var table: PageTable { comparison.table }
 }

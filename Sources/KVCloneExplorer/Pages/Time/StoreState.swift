@@ -68,7 +68,8 @@ struct StoreState: Sendable {
     case branch(BranchComparison, BranchComparison.Origin)
 
     /// - Returns: the states, and whether they are in the opposite order.
-    static func of(_ store: ObjectStore, _ from: StoreState, _ to: StoreState) throws -> (pair: Pair, isInverted: Bool) {
+    static func of(_ store: ObjectStore, _ from: StoreState, _ to: StoreState) throws -> (pair: Pair, isInverted: Bool)
+    {
       let parent = store.parent ?? store
       switch (from.origin, to.origin) {
       case (.own, .own): return snapshots(store, from.snapshot, to.snapshot)
