@@ -76,6 +76,17 @@ public struct ObjectConflict: Sendable, Hashable, Codable {
 }
 
 extension ObjectConflict {
+  /// Creates the part of a conflict that an answer is bound to, from its stored form.
+  package init(
+    _ kind: Kind, _ id: ObjectID, entity: String, property: String?, other: ObjectID?, fingerprint: UInt64
+  ) {
+    self.init(
+      kind: kind, id: id, entity: entity, property: property, other: other, side: nil, base: nil, ours: nil,
+      theirs: nil, oursChange: nil, theirsChange: nil, fingerprint: fingerprint)
+  }
+}
+
+extension ObjectConflict {
   /// The identity of a conflict in all plans of the same two sides.
   struct Place: Hashable, Comparable {
     let id: ObjectID
