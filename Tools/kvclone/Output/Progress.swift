@@ -6,7 +6,7 @@ import Synchronization
 /// The progress of a command, on stderr: a bar with rate and remaining time on a terminal, in a single line; otherwise
 /// an occasional line for long operations; with --json a status line a second; with --quiet nothing.
 final class ProgressBar: Sendable {
-  private let title: String
+  let title: String
   private let unit: String
   private let total: UInt64?
   private let mode: Mode

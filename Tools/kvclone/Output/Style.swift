@@ -13,6 +13,7 @@ struct Style {
 
   func bold(_ text: String) -> String { wrap(text, "1") }
   func dim(_ text: String) -> String { wrap(text, "2") }
+  func red(_ text: String) -> String { wrap(text, "31") }
   func green(_ text: String) -> String { wrap(text, "32") }
   func cyan(_ text: String) -> String { wrap(text, "36") }
 

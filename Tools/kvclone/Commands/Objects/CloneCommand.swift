@@ -2,7 +2,6 @@ import ArgumentParser
 import KVClone
 import KVCloneExplorer
 import KVCloneOperations
-import Synchronization
 
 struct CloneCommand: ToolCommand {
   static let configuration = CommandConfiguration(
@@ -170,10 +169,11 @@ struct CloneCommand: ToolCommand {
 
   func run() throws {
     var options = try self.options()
-    let progress = watch(&options)
+    let progress = ProgressBar("clone", unit: "objects", total: nil, global)
+    options.progress = progress.watch(global)
     // A dry run near the end of the disk needs the store open for writing, as the clone does.
     let store = try global.openStore(isReadOnly: into != nil)
-    defer { store.close() }
+    defer { store.closeWithStore() }
     let other = try destination(beside: store)
     defer { if let other { other.close() } }
     let snapshot = try fromSnapshot.map { try store.snapshot(named: $0) }
@@ -240,26 +240,6 @@ struct CloneCommand: ToolCommand {
   /// The named objects. A call that is repeated with its key may name objects that were deleted since.
   private func roots(_ transaction: borrowing ReadTransaction) throws -> [ObjectID] {
     try transaction.objectIDs(named: ids, includesDeleted: idempotencyKey != nil)
-  }
-
-  /// Shows the progress of the clone, and tells the interrupt handler whether it is being committed.
-  private func watch(_ options: inout CloneOptions) -> ProgressBar {
-    let bar = ProgressBar("clone", unit: "objects", total: nil, global)
-    let global = global
-    let last = Mutex<OperationProgress.Phase?>(nil)
-    options.progress = { progress in
-      if progress.phase == .commit {
-        Interruption.note(
-          progress.completed == progress.total ? .succeeded(objectCount: progress.completed) : .begins)
-      }
-      let isNew = last.withLock { last in
-        defer { last = progress.phase }
-        return last != progress.phase
-      }
-      if isNew, !global.json { global.detail("clone: \(progress.phase.rawValue)") }
-      bar.update(progress)
-    }
-    return bar
   }
 
   /// The roots as `Entity/serial`, in whatever form they were named.

@@ -68,31 +68,16 @@ struct SnapshotCommand: ParsableCommand {
       } text: { output in
         let rows = found.map { info, retained in
           [
-            info.name, Self.time(info.createdAt), "\(info.objectCount)", Text.bytes(retained),
-            info.holds.joined(separator: ","), info.expiresAt.map(Self.time) ?? "",
+            info.name, Output.time(info.createdAt), "\(info.objectCount)", Text.bytes(retained),
+            info.holds.joined(separator: ","), info.expiresAt.map(Output.time) ?? "",
           ]
         }
         if !rows.isEmpty {
-          // On a terminal, columns without values are omitted.
-          let columns = (0..<6).filter { column in
-            Self.terminalWidth == nil || rows.contains { !$0[column].isEmpty }
-          }
-          let headings = ["NAME", "CREATED", "OBJECTS", "RETAINED", "HELD BY", "EXPIRES"]
-          for line in Text.table(columns.map { headings[$0] }, rows.map { row in columns.map { row[$0] } }) {
-            try output.line(line)
-          }
+          try output.list(["NAME", "CREATED", "OBJECTS", "RETAINED", "HELD BY", "EXPIRES"], rows)
         } else if !global.quiet {
           try output.line("no snapshots")
         }
       }
-    }
-
-    private static let terminalWidth = Terminal.width(ofDescriptor: 1)
-
-    /// To the second for scripts; to the minute on a terminal.
-    private static func time(_ date: Date) -> String {
-      let text = date.formatted(.iso8601)
-      return terminalWidth == nil ? text : text.prefix(16).replacing("T", with: " ") + "Z"
     }
   }
 
@@ -187,21 +172,6 @@ struct SnapshotCommand: ParsableCommand {
     } text: { output in
       let holds = snapshot.info.holds
       try output.line(holds.isEmpty ? "\(name) has no holds" : "\(name) is held by \(holds.joined(separator: ", "))")
-    }
-  }
-}
-
-extension Text {
-  /// Formats rows under headings, in columns as wide as necessary.
-  static func table(_ headings: [String], _ rows: [[String]]) -> [String] {
-    let widths = headings.indices.map { column in
-      ([headings] + rows).map { $0[column].count }.max() ?? 0
-    }
-    return ([headings] + rows).map { row in
-      var line = ""
-      for (cell, width) in zip(row, widths) { line += padded(cell, width + 2) }
-      while line.last == " " { line.removeLast() }
-      return line
     }
   }
 }

@@ -30,33 +30,13 @@ struct SnapshotDiffCommand: ReadingCommand {
   func run(_ store: ObjectStore) throws {
     let first = try store.snapshot(named: from)
     let second = try to.map { try store.snapshot(named: $0) }
-    let output = Output()
-    var count = 0
-    if global.json {
-      // Written incrementally: a document may be as long as the store.
-      try output.write("{\"differences\":[")
-      func write(_ old: borrowing ReadTransaction, _ new: borrowing ReadTransaction) throws {
-        try store.diff(from: first, to: second) { difference in
-          let json = try JSONWriter.object { try $0.difference(difference, old, new) }
-          try output.write((count == 0 ? "" : ",") + json)
-          count += 1
-          return true
-        }
-      }
+    let count = try DifferenceWriter(isJSON: global.json).write { body in
+      try store.diff(from: first, to: second, body)
+    } reading: { body in
       try first.read { old in
-        if let second { try second.read { try write(old, $0) } } else { try store.read { try write(old, $0) } }
-      }
-      try output.write("]}\n")
-    } else {
-      try store.diff(from: first, to: second) { difference in
-        count += 1
-        let names = difference.propertyNames
-        try output.line(
-          "\(difference.kind.sign) \(difference.name)" + (names.isEmpty ? "" : " " + names.joined(separator: " ")))
-        return true
+        if let second { try second.read { try body(old, $0) } } else { try store.read { try body(old, $0) } }
       }
     }
-    try output.flush()
     if tellsByCode, count > 0 { throw ExitCode(Failure.Code.different) }
   }
 }
