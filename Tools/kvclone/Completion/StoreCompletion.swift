@@ -44,24 +44,42 @@ enum StoreCompletion {
     names(words, prefix) { store in try store.snapshots().map(\.name) }
   }
 
+  /// Branches.
+  static let branches = CompletionKind.custom { words, _, prefix in
+    names(words, prefix, onBranch: false) { store in try store.branches.list().map(\.name) }
+  }
+
+  /// - Parameter onBranch: whether to look at the branch that the words name.
   private static func names(
-    _ words: [String], _ prefix: String, _ body: (ObjectStore) throws -> [String]
+    _ words: [String], _ prefix: String, onBranch: Bool = true, _ body: (ObjectStore) throws -> [String]
   ) -> [String] {
-    guard let text = storeText(words), let address = try? StoreAddress(text) else { return [] }
+    guard let text = value(of: ["-s", "--store"], words) ?? environmentStore, let address = try? StoreAddress(text)
+    else { return [] }
     var options = StoreOptions()
     options.isReadOnly = true
     options.keepsStaleReaders = true
     guard let store = try? address.withShortWait.open(options) else { return [] }
     defer { store.close() }
-    return ((try? body(store)) ?? []).filter { $0.hasPrefix(prefix) }
+    var shown = store
+    if onBranch, let name = value(of: ["--branch"], words) {
+      guard let branch = try? store.branches.open(name) else { return [] }
+      shown = branch
+    }
+    return ((try? body(shown)) ?? []).filter { $0.hasPrefix(prefix) }
   }
 
-  /// The store named by the words so far, or by the environment.
-  private static func storeText(_ words: [String]) -> String? {
+  /// The value of an option in the words so far.
+  private static func value(of names: [String], _ words: [String]) -> String? {
     for (index, word) in words.enumerated() {
-      if word == "-s" || word == "--store", index + 1 < words.count { return words[index + 1] }
-      if word.hasPrefix("--store=") { return String(word.dropFirst("--store=".count)) }
+      if names.contains(word), index + 1 < words.count { return words[index + 1] }
+      for name in names where name.hasPrefix("--") && word.hasPrefix("\(name)=") {
+        return String(word.dropFirst(name.count + 1))
+      }
     }
+    return nil
+  }
+
+  private static var environmentStore: String? {
     let path = ProcessInfo.processInfo.environment["KVCLONE_STORE"] ?? ""
     return path.isEmpty ? nil : path
   }

@@ -19,6 +19,7 @@ enum Main {
     do {
       var command = try parse(arguments)
       do {
+        if let command = command as? any WholeStoreCommand { try command.requireNoBranch() }
         try command.run()
         try StandardOutput.finish()
       } catch let error where KVCloneTool.exitCode(for: error) == .success || error is ExitCode {

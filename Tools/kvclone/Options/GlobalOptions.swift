@@ -13,6 +13,11 @@ struct GlobalOptions: ParsableArguments {
     completion: .directory)
   var store: String?
 
+  @Option(
+    help: ArgumentHelp("Work on this branch of the store (default: the store itself).", valueName: "name"),
+    completion: StoreCompletion.branches)
+  var branch: String?
+
   @Flag(help: "Write JSON to stdout, and errors as JSON lines to stderr.")
   var json = false
 
@@ -56,11 +61,20 @@ struct GlobalOptions: ParsableArguments {
     try storeAddress().directory(for: operation, remedy: remedy)
   }
 
-  /// Opens the store, which contains its model.
+  /// Opens the store, which contains its model, or its branch of --branch.
   func openStore(isReadOnly: Bool) throws -> ObjectStore {
+    // Not the default: what a script does with a branch must not happen to the store.
+    if branch?.isEmpty == true { throw Failure(usage: "--branch is an empty string; give the name of a branch") }
     var options = StoreOptions()
     options.isReadOnly = isReadOnly
-    return try storeAddress().open(options)
+    let store = try storeAddress().open(options)
+    guard let branch else { return store }
+    do {
+      return try store.branches.open(branch)
+    } catch {
+      store.close()
+      throw error
+    }
   }
 
   /// Writes a result: the members of an object with --json, else a text.
@@ -92,9 +106,9 @@ enum CommandLineOrder {
   private static let flags: Set<String> = [
     "--json", "-q", "--quiet", "-v", "--verbose", "--no-color", "--no-progress",
   ]
-  private static let optionsWithValue: Set<String> = ["-s", "--store"]
+  private static let optionsWithValue: Set<String> = ["-s", "--store", "--branch"]
   /// Commands with subcommands.
-  private static let groups: Set<String> = ["model", "blob", "snapshot", "cluster"]
+  private static let groups: Set<String> = ["model", "blob", "snapshot", "branch", "cluster"]
 
   static func globalsAfterCommand(_ arguments: [String]) -> [String] {
     var globals: [String] = []
@@ -112,7 +126,16 @@ enum CommandLineOrder {
         index += 1
       }
     }
-    return words + globals + arguments[index...]
+    let rest = arguments[index...]
+    return words + globals + (words == ["branch", "diff"] ? comparingWithStore(rest) : Array(rest))
+  }
+
+  /// In `branch diff NAME --store`, the option has no value: it is the other state of the comparison.
+  private static func comparingWithStore(_ arguments: ArraySlice<String>) -> [String] {
+    arguments.indices.map { index in
+      let isFlag = arguments[index] == "--store" && (arguments[index...].dropFirst().first ?? "-").hasPrefix("-")
+      return isFlag ? "--against-store" : arguments[index]
+    }
   }
 
   /// Several one-letter flags in one word: `-qv`.
@@ -124,7 +147,9 @@ enum CommandLineOrder {
     var index = start
     while index < arguments.count {
       let argument = arguments[index]
-      if flags.contains(argument) || argument.hasPrefix("--store=") || isBundle(argument) {
+      if flags.contains(argument) || argument.hasPrefix("--store=") || argument.hasPrefix("--branch=")
+        || isBundle(argument)
+      {
         globals.append(argument)
       } else if optionsWithValue.contains(argument), index + 1 < arguments.count {
         globals += [argument, arguments[index + 1]]

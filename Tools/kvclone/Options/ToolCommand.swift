@@ -6,6 +6,18 @@ protocol ToolCommand: ParsableCommand {
   var global: GlobalOptions { get }
 }
 
+/// A command that concerns the whole store, or none: it refuses --branch.
+protocol WholeStoreCommand: ToolCommand {}
+
+extension WholeStoreCommand {
+  /// - Throws: a usage error if a branch is given.
+  func requireNoBranch() throws {
+    guard global.branch != nil else { return }
+    let name = Self.configuration.commandName ?? "the command"
+    throw Failure(usage: "--branch is for commands that read or write objects; remove it from `\(name)`")
+  }
+}
+
 /// A command that first opens the store, and closes it at the end.
 protocol StoreCommand: ToolCommand {
   var isReadOnly: Bool { get }
@@ -22,9 +34,14 @@ extension StoreCommand {
   func run() throws {
     try prepare()
     let store = try global.openStore(isReadOnly: isReadOnly)
-    defer { store.close() }
+    defer { store.closeWithStore() }
     try run(store)
   }
+}
+
+extension ObjectStore {
+  /// Closes the store; on a branch, also the store that it is a branch of.
+  func closeWithStore() { (parent ?? self).close() }
 }
 
 /// A command that reads the store.

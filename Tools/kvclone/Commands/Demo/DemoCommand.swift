@@ -5,7 +5,7 @@ import KVCloneDemo
 import KVCloneExplorer
 import KVCloneMerge
 
-struct DemoCommand: ToolCommand {
+struct DemoCommand: WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo", abstract: "Creates a store with images, clones a project, edits both, and merges them.",
     discussion: "Needs no model and no data. Keeps the store, for trying other commands.",

@@ -7,7 +7,7 @@ import KVCloneExplorer
   import Synchronization
 #endif
 
-struct ExploreCommand: StoreCommand {
+struct ExploreCommand: StoreCommand, WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "explore", abstract: "Shows the store in a browser: serves pages until interrupted.",
     discussion: """

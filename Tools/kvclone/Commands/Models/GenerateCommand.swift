@@ -5,7 +5,7 @@ import KVCloneGenerator
 import KVCloneOperations
 
 extension ModelCommand {
-  struct Generate: ToolCommand {
+  struct Generate: WholeStoreCommand {
     static let configuration = CommandConfiguration(
       commandName: "generate", abstract: "Generates Swift for a model: a struct per entity, and the model.",
       discussion: """

@@ -3,7 +3,7 @@ import Foundation
 import KVClone
 import KVCloneExplorer
 
-struct MigrateCommand: ToolCommand {
+struct MigrateCommand: WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "migrate", abstract: "Migrates the store to another version of its model.",
     discussion: """

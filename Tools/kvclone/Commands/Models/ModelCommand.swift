@@ -43,12 +43,12 @@ struct ModelCommand: ParsableCommand {
     private func model() throws -> ManagedObjectModel {
       if let path { return try ManagedObjectModel.load(contentsOf: path).model }
       let store = try global.openStore(isReadOnly: true)
-      defer { store.close() }
+      defer { store.closeWithStore() }
       return store.model
     }
   }
 
-  struct Lint: ToolCommand {
+  struct Lint: WholeStoreCommand {
     static let configuration = CommandConfiguration(
       commandName: "lint", abstract: "Checks a model: prints warnings, and errors that make it unusable.",
       discussion: """

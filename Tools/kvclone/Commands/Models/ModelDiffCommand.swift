@@ -3,7 +3,7 @@ import Foundation
 import KVClone
 import KVCloneExplorer
 
-struct ModelDiffCommand: ToolCommand {
+struct ModelDiffCommand: WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff", abstract: "Shows the differences between two model versions, and their effect on migration.",
     discussion: """

@@ -71,7 +71,7 @@ struct HistoryCommand: ToolCommand {
   func run() throws {
     let isChange = turnsOn || turnsOff || purge != nil
     let store = try global.openStore(isReadOnly: !isChange)
-    defer { store.close() }
+    defer { store.closeWithStore() }
     if let purge { return try report(purge, store) }
     if isChange {
       try store.setTracksHistory(turnsOn)

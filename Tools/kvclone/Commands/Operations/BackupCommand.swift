@@ -3,7 +3,7 @@ import KVClone
 import KVCloneExplorer
 import KVCloneOperations
 
-struct BackupCommand: StoreCommand {
+struct BackupCommand: StoreCommand, WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "backup", abstract: "Writes a compact, verified backup while the store is in use.",
     discussion: """

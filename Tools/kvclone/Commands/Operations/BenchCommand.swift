@@ -4,7 +4,7 @@ import KVClone
 import KVCloneBench
 import KVCloneExplorer
 
-struct BenchCommand: ToolCommand {
+struct BenchCommand: WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "bench", abstract: "Benchmarks this machine with a temporary store.",
     discussion: """

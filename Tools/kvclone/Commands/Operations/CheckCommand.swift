@@ -3,7 +3,7 @@ import KVClone
 import KVCloneExplorer
 import KVCloneOperations
 
-struct CheckCommand: ToolCommand {
+struct CheckCommand: WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "check", abstract: "Checks the store for corruption; exit code 4 if it finds any.",
     examples: ["kvclone -s notes.kvclone check", "kvclone -s notes.kvclone check --read-data --json"])

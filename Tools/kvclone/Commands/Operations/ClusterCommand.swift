@@ -19,7 +19,7 @@ struct ClusterCommand: ParsableCommand {
     ],
     subcommands: [Install.self, Stores.self, Move.self, Drop.self, Status.self])
 
-  struct Install: ToolCommand {
+  struct Install: WholeStoreCommand {
     static let configuration = CommandConfiguration(
       commandName: "install", abstract: "Creates the schema kvclone in the database, if it does not exist.",
       discussion: """
@@ -67,7 +67,7 @@ struct ClusterCommand: ParsableCommand {
     }
   }
 
-  struct Stores: ToolCommand {
+  struct Stores: WholeStoreCommand {
     static let configuration = CommandConfiguration(
       commandName: "stores", abstract: "Lists the stores of the cluster by name, with their commits and entries.",
       discussion: """
@@ -129,7 +129,7 @@ struct ClusterCommand: ParsableCommand {
     }
   }
 
-  struct Drop: ToolCommand {
+  struct Drop: WholeStoreCommand {
     static let configuration = CommandConfiguration(
       commandName: "drop", abstract: "Deletes a store of the cluster with everything in it.",
       discussion: """
@@ -185,7 +185,7 @@ struct ClusterCommand: ParsableCommand {
     #endif
   }
 
-  struct Status: ToolCommand {
+  struct Status: WholeStoreCommand {
     static let configuration = CommandConfiguration(
       commandName: "status", abstract: "Shows the server's role, durability, connections and replication.",
       discussion: """

@@ -7,7 +7,7 @@ import KVCloneExplorer
 #endif
 
 extension ClusterCommand {
-  struct Move: ToolCommand {
+  struct Move: WholeStoreCommand {
     static let configuration = CommandConfiguration(
       commandName: "move", abstract: "Moves a store to another cluster while it is in use.",
       discussion: """

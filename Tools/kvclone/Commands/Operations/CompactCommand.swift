@@ -2,7 +2,7 @@ import ArgumentParser
 import KVClone
 import KVCloneOperations
 
-struct CompactCommand: ReadingCommand {
+struct CompactCommand: ReadingCommand, WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "compact", abstract: "Creates a compact copy of the store, without free pages and deleted data.",
     discussion: """

@@ -6,7 +6,7 @@ import KVCloneExplorer
   import KVClonePostgres
 #endif
 
-struct CopyCommand: ToolCommand {
+struct CopyCommand: WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "copy", abstract: "Copies a store between a directory and a PostgreSQL cluster, and verifies it.",
     discussion: """

@@ -3,7 +3,7 @@ import KVClone
 import KVCloneExplorer
 import KVCloneOperations
 
-struct ImportCommand: ToolCommand {
+struct ImportCommand: WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "import",
     abstract: "Imports a Core Data SQLite store into a new store; exit code 3 if broken rows were skipped.",

@@ -18,7 +18,7 @@ struct InfoCommand: ReadingCommand {
     let output = Output()
     // Only for --verbose: it reads the lock file, and the result is outdated in a moment.
     let isFile = try global.storeAddress().isDirectory
-    let statistics = global.verbose && isFile ? try store.statistics() : nil
+    let statistics = global.verbose && isFile ? try (store.parent ?? store).statistics() : nil
     if global.json {
       try output.json { $0.storeInfo(info, writer: statistics.map { $0.writer }) }
       return

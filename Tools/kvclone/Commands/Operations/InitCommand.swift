@@ -1,7 +1,7 @@
 import ArgumentParser
 import KVClone
 
-struct InitCommand: ToolCommand {
+struct InitCommand: WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "init", abstract: "Creates an empty store for a Core Data model.",
     discussion: """

@@ -3,7 +3,7 @@ import KVClone
 import KVCloneExplorer
 import KVCloneOperations
 
-struct ReadersCommand: ToolCommand {
+struct ReadersCommand: WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "readers",
     abstract: "Lists open read transactions in all processes, and the current writer.",

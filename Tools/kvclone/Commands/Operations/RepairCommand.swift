@@ -3,7 +3,7 @@ import KVClone
 import KVCloneExplorer
 import KVCloneOperations
 
-struct RepairCommand: ToolCommand {
+struct RepairCommand: WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "repair", abstract: "Rebuilds indexes, reference counts and derived attributes.",
     discussion: """

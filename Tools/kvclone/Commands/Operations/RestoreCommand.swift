@@ -1,7 +1,7 @@
 import ArgumentParser
 import KVClone
 
-struct RestoreCommand: ToolCommand {
+struct RestoreCommand: WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore", abstract: "Restores a store from a backup, and verifies it.",
     discussion: """

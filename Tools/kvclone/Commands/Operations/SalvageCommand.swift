@@ -3,7 +3,7 @@ import KVClone
 import KVCloneExplorer
 import KVCloneOperations
 
-struct SalvageCommand: ToolCommand {
+struct SalvageCommand: WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "salvage",
     abstract: "Copies what is readable in a corrupted store to a new one; exit code 3 on losses.",

@@ -3,7 +3,7 @@ import KVClone
 import KVCloneExplorer
 import KVCloneOperations
 
-struct StatCommand: ToolCommand {
+struct StatCommand: WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "stat", abstract: "Shows the space usage of the store, its free pages, readers and the writer.",
     discussion: """
