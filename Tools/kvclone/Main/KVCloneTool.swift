@@ -13,7 +13,7 @@ struct KVCloneTool: ParsableCommand {
       Note/12. Start with `kvclone demo`.
 
       Exit codes: 0 success, 1 failure, 3 finished but some items were unreadable, 4 check found corruption, 5 \
-      differences found, 10 store not found, 11 store busy, 64 usage error, 130 interrupted.
+      differences found, 6 merge conflicts, 10 store not found, 11 store busy, 64 usage error, 130 interrupted.
 
       EXAMPLES:
         kvclone demo --at photos.kvclone
@@ -26,7 +26,8 @@ struct KVCloneTool: ParsableCommand {
       ModelCommand.self,
       ListCommand.self, GetCommand.self, QueryCommand.self, InsertCommand.self, SetCommand.self, LinkCommand.self,
       UnlinkCommand.self, DeleteCommand.self, BlobCommand.self, CloneCommand.self, CheckCommand.self,
-      SnapshotCommand.self, MigrateCommand.self, BackupCommand.self, RestoreCommand.self, CompactCommand.self,
+      SnapshotCommand.self, BranchCommand.self, MigrateCommand.self, BackupCommand.self, RestoreCommand.self,
+      CompactCommand.self,
       SalvageCommand.self, RepairCommand.self, CopyCommand.self, ImportCommand.self, ExportCommand.self,
       HistoryCommand.self, WatchCommand.self, ReadersCommand.self, ClusterCommand.self, BenchCommand.self,
       ExploreCommand.self,

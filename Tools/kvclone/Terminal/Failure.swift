@@ -12,6 +12,8 @@ struct Failure: Error {
     static let unreadable: Int32 = 3
     static let corrupted: Int32 = 4
     static let different: Int32 = 5
+    /// A merge was refused, or would be, because of conflicts.
+    static let conflicts: Int32 = 6
     static let storeNotFound: Int32 = 10
     static let busy: Int32 = 11
     static let usage: Int32 = 64
@@ -30,7 +32,7 @@ struct Failure: Error {
   var choices: [String] = []
   /// Writes further members of the error's JSON.
   var writeDetails: (@Sendable (inout JSONWriter) -> Void)?
-  let message: String
+  var message: String
 
   init(
     _ kind: String, _ message: String, code: Int32 = Code.failure, entity: String? = nil, property: String? = nil,
@@ -84,6 +86,7 @@ struct Failure: Error {
       let code =
         switch error.kindName {
         case "noStore", "storeMoved": Code.storeNotFound
+        case "mergeConflicts": Code.conflicts
         case "busy", "readersFull": Code.busy
         case "cancelled": Code.interrupted
         default: Code.failure

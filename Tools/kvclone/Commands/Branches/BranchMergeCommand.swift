@@ -1,0 +1,87 @@
+import ArgumentParser
+import KVClone
+import KVCloneMerge
+
+struct BranchMergeCommand: WritingCommand, WholeStoreCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "merge", abstract: "Merges the changes of a branch into the store; exit code 6 for conflicts.",
+    discussion: """
+      In one transaction; afterwards the branch shows the merged state, and has no changes of its own. Ours is the \
+      store, theirs the branch. First creates an automatic snapshot of each side.
+
+      \(MergeOptionGroup.help)
+      """,
+    examples: [
+      "kvclone -s notes.kvclone branch merge spring --dry-run",
+      "kvclone -s notes.kvclone branch merge spring --policy theirs --rule Article.stock=sum",
+      "kvclone -s notes.kvclone branch merge spring --only Article/12 --answers answers.json",
+      "kvclone -s notes.kvclone branch merge spring --dry-run --dump > merged.ndjson",
+    ])
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("The branch.", valueName: "name"), completion: StoreCompletion.branches)
+  var name: String
+
+  @OptionGroup var group: MergeOptionGroup
+
+  @Option(
+    help: ArgumentHelp(
+      "Merge only this object, with what a clone of it would copy and inserted objects that it needs; the branch is "
+        + "first updated (repeatable).", valueName: "id"),
+    completion: StoreCompletion.objects)
+  var only: [String] = []
+
+  func run(_ store: ObjectStore) throws {
+    let branch = try store.branches.open(name)
+    let names = only
+    let objects = names.isEmpty ? nil : try branch.read { try $0.objectIDs(named: names, includesDeleted: true) }
+    try MergeRunner(
+      global: global, group: group, subject: name, store: store, states: store.states(with: branch),
+      plan: { try store.branches.planPublish(name, only: objects, options: $0) },
+      merge: { try store.branches.publish(name, only: objects, options: $0) }
+    ).run()
+  }
+}
+
+struct BranchUpdateCommand: WritingCommand, WholeStoreCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "update", abstract: "Merges the changes of the store into a branch; exit code 6 for conflicts.",
+    discussion: """
+      In one transaction; afterwards the base of the branch is the current state of the store. Ours is the branch, \
+      theirs the store. First creates an automatic snapshot of the branch.
+
+      \(MergeOptionGroup.help)
+      """,
+    examples: [
+      "kvclone -s notes.kvclone branch update spring --dry-run",
+      "kvclone -s notes.kvclone branch update spring --policy ours",
+    ])
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("The branch.", valueName: "name"), completion: StoreCompletion.branches)
+  var name: String
+
+  @OptionGroup var group: MergeOptionGroup
+
+  func run(_ store: ObjectStore) throws {
+    let branch = try store.branches.open(name)
+    try MergeRunner(
+      global: global, group: group, subject: "the store into \(name)", store: store,
+      states: store.states(with: branch),
+      plan: { try store.branches.planUpdate(name, options: $0) },
+      merge: { try store.branches.update(name, options: $0) }
+    ).run()
+  }
+}
+
+extension ObjectStore {
+  /// The states of a merge of the store and a branch: both, and the base.
+  fileprivate func states(with branch: ObjectStore) -> [MergeNames.State] {
+    [
+      { body in try self.read(body) }, { body in try branch.read(body) },
+      { body in try BranchComparison(branch)?.base().read(body) },
+    ]
+  }
+}

@@ -1,0 +1,95 @@
+import ArgumentParser
+import KVClone
+import KVCloneMerge
+
+/// The options of all merges: what is done about conflicts, and limits.
+struct MergeOptionGroup: ParsableArguments {
+  @Flag(name: [.customShort("n"), .customLong("dry-run")], help: "Print the plan; write nothing.")
+  var isDryRun = false
+
+  @Flag(help: "With --dry-run: write the merged state as NDJSON, instead of the plan.")
+  var dump = false
+
+  @Option(
+    help: ArgumentHelp(
+      "The side that wins conflicts without another rule (default: conflicts refuse the merge).",
+      valueName: "ours|theirs"))
+  var policy: Policy?
+
+  @Option(
+    help: ArgumentHelp(
+      "The rule for an attribute or a relationship: Entity.property=ours|theirs|sum|max|skip, or for an entity: "
+        + "Entity=ours|theirs (repeatable).", valueName: "rule"))
+  var rule: [String] = []
+
+  @Option(
+    help: ArgumentHelp("Answers for conflicts: the conflicts of a plan, each with an answer.", valueName: "file"),
+    completion: .file())
+  var answers: String?
+
+  @Option(
+    name: .customLong("max-objects"), help: "Fail if the merge changes more objects than this (default: no limit).")
+  var maxObjects: Int?
+
+  @Option(name: .customLong("max-bytes"), help: "Fail if the merge writes more bytes than this (default: no limit).")
+  var maxBytes: UInt64?
+
+  @Option(
+    name: .customLong("idempotency-key"),
+    help: ArgumentHelp(
+      "Merge only once per key; a repeated call prints the first result again. 1 to 255 bytes.", valueName: "key"))
+  var idempotencyKey: String?
+
+  enum Policy: String, CaseIterable, ExpressibleByArgument {
+    case ours
+    case theirs
+
+    fileprivate var side: MergeSide { self == .ours ? .ours : .theirs }
+  }
+
+  func validate() throws {
+    if dump, !isDryRun { throw ValidationError("--dump writes the state of a plan; add --dry-run") }
+    if answers?.isEmpty == true { throw ValidationError("--answers is an empty string; give a path") }
+    if (maxObjects ?? 0) < 0 { throw ValidationError("--max-objects needs a number from 0") }
+    if let idempotencyKey, !(1...255).contains(idempotencyKey.utf8.count) {
+      throw ValidationError("--idempotency-key needs 1 to 255 bytes of UTF-8")
+    }
+    _ = try rules()
+  }
+
+  /// The options of the library, without answers and progress.
+  func options() throws -> MergeOptions {
+    var options = MergeOptions(policy: policy?.side, rules: try rules())
+    options.idempotencyKey = idempotencyKey
+    options.maxObjects = maxObjects
+    options.maxBytes = maxBytes
+    options.listedChanges = MergeReport.limit
+    return options
+  }
+
+  private func rules() throws -> [String: MergeRule] {
+    var rules: [String: MergeRule] = [:]
+    for text in rule {
+      let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+      guard parts.count == 2, let rule = MergeRule(rawValue: parts[1]) else {
+        throw ValidationError("--rule needs Entity.property=ours, =theirs, =sum, =max or =skip")
+      }
+      if rules.updateValue(rule, forKey: parts[0]).map({ $0 != rule }) == true {
+        throw ValidationError("--rule gives two rules for \(parts[0]); give one")
+      }
+    }
+    return rules
+  }
+
+  /// The end of the help of every merge.
+  static let help = """
+    A conflict without a rule refuses the merge: exit code 6. With --json, or with --dry-run, prints what would be \
+    merged; otherwise the rules of the model that the result would break exit with 1. The first 100 changes and \
+    conflicts are listed.
+
+    --answers reads the document that --json prints, or only its array of conflicts, in which conflicts have a member \
+    "answer": "ours", "theirs", "refuse", or {"value": …} with a value in the same form as "base", "ours" and \
+    "theirs" of the conflict (for a list, the order of all its members). An answer is for the values that the conflict \
+    had; if one of them has changed since, the merge is refused.
+    """
+}

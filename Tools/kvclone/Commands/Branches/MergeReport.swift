@@ -1,0 +1,93 @@
+import KVClone
+import KVCloneMerge
+
+/// What the tool prints about a merge or the plan of one.
+struct MergeReport {
+  /// The number of conflicts and changes that are printed in full.
+  static let limit = 100
+
+  let isMerged: Bool
+  let counts: [String: MergeCount]
+  let objects: MergeCount
+  /// The conflicts without an answer.
+  let conflicts: [ObjectConflict]
+  /// The conflicts with an answer.
+  let answered: [ResolvedConflict]
+  /// The first changes of a plan, in ascending order of ids.
+  let changes: [MergeChange]
+  /// The reasons why the merge would fail, except conflicts.
+  let errors: [PlanIssue]
+  let errorCount: Int
+  let snapshots: [String]
+  let duration: Duration
+  let isRepeated: Bool
+  /// The estimates of a plan.
+  let estimates: (bytesWritten: UInt64, lock: Duration)?
+
+  /// - Parameter duration: the time that planning took.
+  init(_ plan: MergePlan, _ duration: Duration) {
+    isMerged = false
+    counts = plan.counts
+    objects = plan.objects
+    conflicts = plan.conflicts
+    answered = plan.resolved.filter { $0.answer != nil }
+    changes = plan.changes
+    let stale = plan.staleAnswers.map { conflict in
+      PlanIssue(MergeError(.staleAnswers, about: [conflict], "its answer is for other values; plan the merge again"))
+    }
+    errors = Array((stale + plan.issues).prefix(Self.limit))
+    errorCount = stale.count + plan.issueCount
+    snapshots = []
+    self.duration = duration
+    isRepeated = false
+    estimates = (plan.bytesWritten, plan.lockDuration)
+  }
+
+  init(_ result: MergeResult) {
+    isMerged = true
+    counts = result.counts
+    objects = result.objects
+    conflicts = []
+    answered = result.resolved
+    changes = []
+    errors = []
+    errorCount = 0
+    snapshots = result.snapshots
+    duration = result.duration
+    isRepeated = result.isRepeated
+    estimates = nil
+  }
+
+  /// The exit code of a plan.
+  var code: Int32? {
+    if !conflicts.isEmpty { return Failure.Code.conflicts }
+    return errorCount > 0 ? Failure.Code.failure : nil
+  }
+
+  /// The printed conflicts without an answer.
+  var shownConflicts: ArraySlice<ObjectConflict> { conflicts.prefix(Self.limit) }
+
+  /// The printed conflicts with an answer.
+  var shownAnswers: ArraySlice<ResolvedConflict> { answered.prefix(Self.limit) }
+
+  /// All values that are printed.
+  var values: [ObjectConflict.Value] {
+    let conflicts = shownConflicts + shownAnswers.map(\.conflict)
+    let ofConflicts = conflicts.flatMap { [$0.base, $0.ours, $0.theirs] }
+    let ofChanges = changes.flatMap(\.properties).flatMap { [$0.base, $0.ours, $0.theirs, $0.result] }
+    let ofAnswers = shownAnswers.map(\.answer?.value)
+    return (ofConflicts + ofChanges + ofAnswers).compactMap(\.self)
+  }
+}
+
+extension ConflictAnswer {
+  /// The value of an answer that is not a side.
+  var value: ObjectConflict.Value? {
+    switch self {
+    case .side, .refuse: nil
+    case .attribute(let value): .attribute(value)
+    case .object(let id): .object(id)
+    case .order(let ids): .members(ids)
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import ArgumentParser
+import Foundation
+import KVClone
+import KVCloneExplorer
+import KVCloneMerge
+import KVCloneOperations
+
+/// Carries out a merge of the command line, or prints its plan.
+struct MergeRunner {
+  let global: GlobalOptions
+  let group: MergeOptionGroup
+  /// The object of the sentences about the merge: `spring`.
+  let subject: String
+  let store: ObjectStore
+  /// Ours, theirs and the base, for names.
+  let states: [MergeNames.State]
+  let plan: (MergeOptions) throws -> MergePlan
+  let merge: (MergeOptions) throws -> MergeResult
+
+  func run() throws {
+    var options = try group.options()
+    if let answers = group.answers { options.answers = try ConflictAnswers.read(answers, store.model, id: id(named:)) }
+    let progress = ProgressBar("merge", unit: "objects", total: nil, global)
+    options.progress = progress.watch(global)
+    defer { progress.finish() }
+    if group.isDryRun {
+      let (plan, report) = try planned(options)
+      progress.finish()
+      if group.dump { try dump(plan, report) } else { try write(report) }
+      if let code = report.code { throw ExitCode(code) }
+      return
+    }
+    do {
+      let result = try merge(options)
+      progress.finish()
+      try write(MergeReport(result))
+    } catch {
+      Interruption.note(.failed)
+      progress.finish()
+      // The reasons in full, as the plan has them.
+      if let error = error as? MergeError, [.conflicts, .brokenRules, .staleAnswers].contains(error.kind),
+        let report = try? planned(options).1, report.code != nil
+      {
+        try write(report)
+      }
+      throw remedied(error)
+    }
+  }
+
+  private func planned(_ options: MergeOptions) throws -> (MergePlan, MergeReport) {
+    let start = ContinuousClock.now
+    let plan = try plan(options)
+    return (plan, MergeReport(plan, .now - start))
+  }
+
+  /// Adds the options of the tool to the error of a refused merge.
+  private func remedied(_ error: any Error) -> any Error {
+    guard let error = error as? MergeError, error.kind == .conflicts else { return error }
+    var failure = Failure(error)
+    failure.message += "; see --answers, --policy and --rule"
+    return failure
+  }
+
+  /// Returns the id with a name, also of an object that none of the states has.
+  private func id(named name: String) throws -> ObjectID? {
+    for state in states {
+      var found: ObjectID?
+      try state { transaction in found = try? transaction.objectID(named: name) }
+      if let found { return found }
+    }
+    return try store.read { transaction in transaction.objectID(ofDeleted: name) }
+  }
+
+  // MARK: Output
+
+  private func write(_ report: MergeReport) throws {
+    let names = try MergeNames(report, states)
+    try global.report {
+      $0.merge(report, names)
+    } text: { output in
+      if report.isMerged {
+        try write(merged: report, output)
+      } else {
+        try MergePlanText(report, names, Style(global)).write(subject, to: output)
+      }
+    }
+  }
+
+  private func write(merged report: MergeReport, _ output: Output) throws {
+    if report.isRepeated {
+      return try output.paragraph("merged nothing: the idempotency key was used before, for \(report.objects.summary)")
+    }
+    if report.objects.isEmpty, report.snapshots.isEmpty {
+      return try output.paragraph("merged \(subject): no changes")
+    }
+    let answered = report.answered.isEmpty ? "" : "; \(Text.count(report.answered.count, "conflict")) resolved"
+    try output.paragraph("merged \(subject): \(report.objects.summary)\(answered)")
+    if !report.snapshots.isEmpty {
+      let noun = report.snapshots.count == 1 ? "snapshot" : "snapshots"
+      try output.paragraph("state before the merge: \(noun) \(report.snapshots.joined(separator: ", "))")
+    }
+  }
+
+  /// Writes the merged state. A plan is read with the write lock, which must not wait for the reader of stdout: the
+  /// text goes to an unnamed temporary file first.
+  private func dump(_ plan: MergePlan, _ report: MergeReport) throws {
+    guard let file = tmpfile() else { throw Failure(system: errno, "a temporary file cannot be created") }
+    defer { fclose(file) }
+    try plan.read { transaction in
+      _ = try transaction.dump { piece in
+        let written = piece.withUnsafeBytes { fwrite($0.baseAddress, 1, $0.count, file) }
+        if written < piece.byteCount { throw Failure(system: errno, "a temporary file cannot be written") }
+      }
+    }
+    rewind(file)
+    let output = Output()
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    while case let count = fread(&buffer, 1, buffer.count, file), count > 0 {
+      try output.write(buffer.span.extracting(0..<count).bytes)
+    }
+    if ferror(file) != 0 { throw Failure(system: errno, "a temporary file cannot be read") }
+    try output.flush()
+    if !report.conflicts.isEmpty {
+      global.note("\(Text.count(report.conflicts.count, "conflict")) without an answer: ours remains there")
+    }
+  }
+}
+
+extension MergeCount {
+  /// `1 inserted, 2 updated, 0 deleted`.
+  var summary: String { "\(inserted) inserted, \(updated) updated, \(deleted) deleted" }
+}
