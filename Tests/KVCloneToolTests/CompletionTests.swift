@@ -11,6 +11,8 @@ struct CompletionTests {
     ("kvclone query Note TRUEPREDICATE --format ", ["table", "json", "csv", "ids"], true),
     ("kvclone model show --format s", ["svg"], true),
     ("kvclone clone --blobs ", ["share", "copy"], true),
+    ("kvclone branch me", ["merge"], true),
+    ("kvclone branch merge --policy ", ["ours", "theirs"], true),
     ("kvclone snapshot r", ["release", "rollback"], true),
     ("kvclone load notes.n", ["notes.ndjson"], true),
     ("kvclone backup -s sto", ["store"], false),
@@ -21,6 +23,8 @@ struct CompletionTests {
     ("kvclone ls -s store ", ["Base", "Item", "Note", "Summary", "Tag"], false),
     ("kvclone get -s store Note/", ["Note/1", "Note/2"], true),
     ("kvclone snapshot diff -s store mon", ["monday"], true),
+    ("kvclone branch diff -s store spr", ["spring"], true),
+    ("kvclone get -s store --branch spring Note/", ["Note/1", "Note/2", "Note/3"], true),
     ("kvclone get -s nothing Note/", [], true),
   ]
 
@@ -28,6 +32,8 @@ struct CompletionTests {
   private func prepared(_ shell: String) throws -> Scratch {
     let scratch = try Scratch.filled(2)
     try scratch.succeed("snapshot", "create", "monday")
+    try scratch.succeed("branch", "create", "spring")
+    try scratch.succeed("insert", "Note", "--branch", "spring")
     try scratch.write("", to: "notes.ndjson")
     let script = try scratch.run(["--generate-completion-script", shell])
     try scratch.write(script.text, to: "_kvclone")

@@ -7,7 +7,7 @@ import Testing
 /// Each documented exit code, from a command that exits with it.
 @Suite("kvclone: exit codes")
 struct ExitCodeTests {
-  @Test("0, 1, 3, 4, 5, 10, 64")
+  @Test("0, 1, 3, 4, 5, 6, 10, 64")
   func codes() throws {
     let scratch = try Scratch.filled(20)
     try scratch.succeed("snapshot", "create", "first")
@@ -16,6 +16,11 @@ struct ExitCodeTests {
     #expect(try scratch.tool("insert", "Note").code == 0)
     #expect(try scratch.tool("snapshot", "diff", "first", "--exit-code").code == 5)
     #expect(try scratch.tool("snapshot", "diff", "first").code == 0)
+    try scratch.succeed("branch", "create", "spring")
+    try scratch.succeed("set", "Note/2", "name=store")
+    try scratch.succeed("set", "Note/2", "name=branch", "--branch", "spring")
+    #expect(try scratch.tool("branch", "merge", "spring").code == 6)
+    try scratch.succeed("branch", "delete", "spring")
     #expect(try scratch.run(["-s", scratch.file("nothing"), "info"]).code == 10)
     #expect(try scratch.tool("info", "--nonsense").code == 64)
     #expect(try scratch.tool("check").code == 0)

@@ -121,7 +121,7 @@ struct HelpTests {
       #expect(bare.text.contains(" \(command)") && names.contains(command))
     }
     #expect(bare.text.contains("kvclone --help"))
-    for group in ["snapshot", "model", "blob"] {
+    for group in ["snapshot", "branch", "model", "blob"] {
       let run = try scratch.run([group])
       #expect(run.code == 0 && run.text.contains("SUBCOMMANDS:"), "\(group)")
     }

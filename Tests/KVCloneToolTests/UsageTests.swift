@@ -36,7 +36,9 @@ struct UsageTests {
       ["insert", "Note"], ["set", "Note/1", "a=1"],
       ["link", "Note/1", "a", "Note/2"], ["unlink", "Note/1", "a"], ["delete", "Note/1"], ["clone", "Note/1"],
       ["clone", "-n", "Note/1"], ["check"], ["model", "show"], ["blob", "get", "Note/1", "data"],
-      ["blob", "put", "Note/1", "data", "-"],
+      ["blob", "put", "Note/1", "data", "-"], ["get", "Note/1", "--branch", "x"], ["branch", "list"],
+      ["branch", "create", "x"], ["branch", "diff", "x"], ["branch", "merge", "x"], ["branch", "update", "x"],
+      ["branch", "delete", "x"],
     ] {
       let result = try scratch.run(["--store", scratch.store, "--json"] + arguments)
       #expect(result.code == 10, "\(arguments): \(result.errors)")

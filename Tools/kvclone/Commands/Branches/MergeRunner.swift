@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import KVClone
 import KVCloneExplorer
 import KVCloneMerge
@@ -75,14 +74,17 @@ struct MergeRunner {
 
   private func write(_ report: MergeReport) throws {
     let names = try MergeNames(report, states)
-    try global.report {
+    if report.isMerged {
+      return try global.report {
+        $0.merge(report, names)
+      } text: { output in
+        try write(merged: report, output)
+      }
+    }
+    try global.show {
       $0.merge(report, names)
     } text: { output in
-      if report.isMerged {
-        try write(merged: report, output)
-      } else {
-        try MergePlanText(report, names, Style(global)).write(subject, to: output)
-      }
+      try MergePlanText(report, names, Style(global)).write(subject, to: output)
     }
   }
 
@@ -101,24 +103,10 @@ struct MergeRunner {
     }
   }
 
-  /// Writes the merged state. A plan is read with the write lock, which must not wait for the reader of stdout: the
-  /// text goes to an unnamed temporary file first.
+  /// Writes the merged state.
   private func dump(_ plan: MergePlan, _ report: MergeReport) throws {
-    guard let file = tmpfile() else { throw Failure(system: errno, "a temporary file cannot be created") }
-    defer { fclose(file) }
-    try plan.read { transaction in
-      _ = try transaction.dump { piece in
-        let written = piece.withUnsafeBytes { fwrite($0.baseAddress, 1, $0.count, file) }
-        if written < piece.byteCount { throw Failure(system: errno, "a temporary file cannot be written") }
-      }
-    }
-    rewind(file)
     let output = Output()
-    var buffer = [UInt8](repeating: 0, count: 1 << 16)
-    while case let count = fread(&buffer, 1, buffer.count, file), count > 0 {
-      try output.write(buffer.span.extracting(0..<count).bytes)
-    }
-    if ferror(file) != 0 { throw Failure(system: errno, "a temporary file cannot be read") }
+    try plan.read { transaction in _ = try transaction.dump { try output.write($0) } }
     try output.flush()
     if !report.conflicts.isEmpty {
       global.note("\(Text.count(report.conflicts.count, "conflict")) without an answer: ours remains there")
