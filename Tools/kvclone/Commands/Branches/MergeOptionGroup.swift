@@ -2,7 +2,7 @@ import ArgumentParser
 import KVClone
 import KVCloneMerge
 
-/// The options of all merges: what is done about conflicts, and limits.
+/// The options of all merges: answers to conflicts, and limits.
 struct MergeOptionGroup: ParsableArguments {
   @Flag(name: [.customShort("n"), .customLong("dry-run")], help: "Print the plan; write nothing.")
   var isDryRun = false
@@ -83,9 +83,8 @@ struct MergeOptionGroup: ParsableArguments {
 
   /// The end of the help of every merge.
   static let help = """
-    A conflict without a rule refuses the merge: exit code 6. With --json, or with --dry-run, prints what would be \
-    merged; otherwise the rules of the model that the result would break exit with 1. The first 100 changes and \
-    conflicts are listed.
+    A conflict without an answer refuses the merge with exit code 6; a result that violates rules of the model, with 1. \
+    The output is then the plan, as of --dry-run: the first 100 changes and conflicts, with --json all conflicts.
 
     --answers reads the document that --json prints, or only its array of conflicts, in which conflicts have a member \
     "answer": "ours", "theirs", "refuse", or {"value": …} with a value in the same form as "base", "ours" and \

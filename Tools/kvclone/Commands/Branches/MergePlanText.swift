@@ -8,7 +8,7 @@ struct MergePlanText {
   private let values: MergeValueText
   private let style: Style
 
-  /// What is shown of one object.
+  /// The changes and conflicts of one object.
   private struct Entry {
     let name: String
     var change: MergeChange?

@@ -1,9 +1,9 @@
 import KVClone
 import KVCloneMerge
 
-/// What the tool prints about a merge or the plan of one.
+/// The facts about a merge, or the plan of one, for its output.
 struct MergeReport {
-  /// The number of conflicts and changes that are printed in full.
+  /// The number of conflicts and changes that a text has in full.
   static let limit = 100
 
   let isMerged: Bool
@@ -24,8 +24,14 @@ struct MergeReport {
   /// The estimates of a plan.
   let estimates: (bytesWritten: UInt64, lock: Duration)?
 
-  /// - Parameter duration: the time that planning took.
-  init(_ plan: MergePlan, _ duration: Duration) {
+  /// The number of printed conflicts.
+  private let conflictLimit: Int
+
+  /// - Parameters:
+  ///   - duration: the time that planning took.
+  ///   - isJSON: whether the document has all conflicts: answers are added to them.
+  init(_ plan: MergePlan, _ duration: Duration, isJSON: Bool) {
+    conflictLimit = isJSON ? .max : Self.limit
     isMerged = false
     counts = plan.counts
     objects = plan.objects
@@ -43,7 +49,8 @@ struct MergeReport {
     estimates = (plan.bytesWritten, plan.lockDuration)
   }
 
-  init(_ result: MergeResult) {
+  init(_ result: MergeResult, isJSON: Bool) {
+    conflictLimit = isJSON ? .max : Self.limit
     isMerged = true
     counts = result.counts
     objects = result.objects
@@ -65,10 +72,10 @@ struct MergeReport {
   }
 
   /// The printed conflicts without an answer.
-  var shownConflicts: ArraySlice<ObjectConflict> { conflicts.prefix(Self.limit) }
+  var shownConflicts: ArraySlice<ObjectConflict> { conflicts.prefix(conflictLimit) }
 
   /// The printed conflicts with an answer.
-  var shownAnswers: ArraySlice<ResolvedConflict> { answered.prefix(Self.limit) }
+  var shownAnswers: ArraySlice<ResolvedConflict> { answered.prefix(conflictLimit) }
 
   /// All values that are printed.
   var values: [ObjectConflict.Value] {

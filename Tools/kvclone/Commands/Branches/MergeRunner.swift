@@ -32,7 +32,7 @@ struct MergeRunner {
     do {
       let result = try merge(options)
       progress.finish()
-      try write(MergeReport(result))
+      try write(MergeReport(result, isJSON: global.json))
     } catch {
       Interruption.note(.failed)
       progress.finish()
@@ -49,7 +49,7 @@ struct MergeRunner {
   private func planned(_ options: MergeOptions) throws -> (MergePlan, MergeReport) {
     let start = ContinuousClock.now
     let plan = try plan(options)
-    return (plan, MergeReport(plan, .now - start))
+    return (plan, MergeReport(plan, .now - start, isJSON: global.json))
   }
 
   /// Adds the options of the tool to the error of a refused merge.

@@ -54,7 +54,7 @@ struct MergeValueText {
     return ids.isEmpty ? "none" : ids.prefix(Self.memberLimit).map(names.name).joined(separator: " ") + rest
   }
 
-  /// What both sides did to the object, in a few words.
+  /// A conflict in a few words.
   func sentence(_ conflict: ObjectConflict) -> String {
     let other = conflict.other.map(names.name)
     return switch conflict.kind {
