@@ -86,7 +86,7 @@ struct BranchCommandTests {
     #expect(try scratch.tool("get", "Item/1").code == 1)
     #expect(try scratch.succeed("get", "Note/1", "--branch", "spring").text.contains("\"x\""))
     #expect(try scratch.succeed("blob", "get", "Note/1", "data", "--branch", "spring").output == blob)
-    #expect(try scratch.succeed("ls", "Tag", "--branch", "spring", "--json").json()["objects"] is [Any])
+    #expect(try scratch.succeed("ls", "Tag", "--branch", "spring").text.contains("Tag/1"))
     let count = try scratch.succeed("query", "Note", "name == 'x'", "--count", "--branch", "spring", "--json").json()
     #expect(count["count"] as? Int == 2)
     #expect(try scratch.succeed("info", "--branch", "spring", "--json").json()["objects"] as? Int == 6)

@@ -20,7 +20,7 @@ struct Failure: Error {
     static let interrupted: Int32 = 130
   }
 
-  let code: Int32
+  var code: Int32
   let kind: String
   var entity: String?
   var property: String?

@@ -34,13 +34,21 @@ struct BranchMergeCommand: WritingCommand, WholeStoreCommand {
 
   func run(_ store: ObjectStore) throws {
     let branch = try store.branches.open(name)
-    let names = only
-    let objects = names.isEmpty ? nil : try branch.read { try $0.objectIDs(named: names, includesDeleted: true) }
+    let objects = only.isEmpty ? nil : try only.withoutRepeats().map { try self.object($0, branch, store) }
     try MergeRunner(
       global: global, group: group, subject: name, store: store, states: store.states(with: branch),
       plan: { try store.branches.planPublish(name, only: objects, options: $0) },
       merge: { try store.branches.publish(name, only: objects, options: $0) }
     ).run()
+  }
+
+  /// The object with a name on the branch, or one of the store that the branch has deleted.
+  private func object(_ name: String, _ branch: ObjectStore, _ store: ObjectStore) throws -> ObjectID {
+    do {
+      return try branch.read { transaction in try transaction.objectID(named: name) }
+    } catch let error as StoreError where error.kind == .objectNotFound {
+      return try store.read { transaction in try transaction.objectID(named: name) }
+    }
   }
 }
 

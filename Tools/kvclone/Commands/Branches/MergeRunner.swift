@@ -38,11 +38,12 @@ struct MergeRunner {
       progress.finish()
       // The reasons in full, as the plan has them.
       if let error = error as? MergeError, [.conflicts, .brokenRules, .staleAnswers].contains(error.kind),
-        let report = try? planned(options).1, report.code != nil
+        let report = try? planned(options).1, let code = report.code
       {
         try write(report)
+        throw failure(error, code)
       }
-      throw remedied(error)
+      throw error
     }
   }
 
@@ -52,11 +53,11 @@ struct MergeRunner {
     return (plan, MergeReport(plan, .now - start, isJSON: global.json))
   }
 
-  /// Adds the options of the tool to the error of a refused merge.
-  private func remedied(_ error: any Error) -> any Error {
-    guard let error = error as? MergeError, error.kind == .conflicts else { return error }
+  /// The error of a refused merge: with the options of the tool, and with the code of a plan.
+  private func failure(_ error: MergeError, _ code: Int32) -> Failure {
     var failure = Failure(error)
-    failure.message += "; see --answers, --policy and --rule"
+    failure.code = code
+    if error.kind == .conflicts { failure.message += "; see --answers, --policy and --rule" }
     return failure
   }
 
