@@ -29,10 +29,9 @@ struct MergeRunner {
       if let code = report.code { throw ExitCode(code) }
       return
     }
+    let result: MergeResult
     do {
-      let result = try merge(options)
-      progress.finish()
-      try write(MergeReport(result, isJSON: global.json))
+      result = try merge(options)
     } catch {
       Interruption.note(.failed)
       progress.finish()
@@ -45,6 +44,8 @@ struct MergeRunner {
       }
       throw error
     }
+    progress.finish()
+    try write(MergeReport(result, isJSON: global.json))
   }
 
   private func planned(_ options: MergeOptions) throws -> (MergePlan, MergeReport) {
