@@ -41,7 +41,7 @@ struct BranchCommand: ParsableCommand {
       help: ArgumentHelp(
         "Expiration, which `branch list` shows: 2027-01-31, 2027-01-31T12:00:00Z or 30d (units m, h, d, w, y) "
           + "(default: never).", valueName: "date"),
-      transform: SnapshotCommand.date)
+      transform: MomentOption.expiry)
     var expires: Date?
 
     func run(_ store: ObjectStore) throws {

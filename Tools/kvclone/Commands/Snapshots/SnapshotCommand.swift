@@ -36,7 +36,7 @@ struct SnapshotCommand: ParsableCommand {
       help: ArgumentHelp(
         "Expiration: 2027-01-31, 2027-01-31T12:00:00Z or 30d (units m, h, d, w, y). Afterwards `snapshot delete "
           + "--expired` deletes it, unless it is held (default: never).", valueName: "date"),
-      transform: SnapshotCommand.date)
+      transform: MomentOption.expiry)
     var expires: Date?
 
     func run(_ store: ObjectStore) throws {
@@ -152,17 +152,6 @@ struct SnapshotCommand: ParsableCommand {
         try output.line("deleted \(Text.count(deleted.count, "snapshot"))")
       }
     }
-  }
-
-  /// Parses a time (RFC 3339), the beginning of a day in UTC, or a duration from now.
-  static func date(_ text: String) throws -> Date {
-    if let date = MomentOption.date(text) { return date }
-    let units: [Character: Double] = ["m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400]
-    if let unit = text.last.flatMap({ units[$0] }), let count = UInt16(text.dropLast()), count > 0 {
-      return Date.now.addingTimeInterval(Double(count) * unit)
-    }
-    throw ValidationError(
-      "\(text) is neither a date like 2027-01-31 or 2027-01-31T00:00:00Z, nor a duration like 12h, 30d or 8w")
   }
 
   private static func report(_ store: ObjectStore, _ name: String, _ global: GlobalOptions) throws {
