@@ -77,6 +77,9 @@ struct GlobalOptions: ParsableArguments {
     }
   }
 
+  /// Closes a store that `openStore` has opened; of a branch, also the store.
+  static func close(_ store: ObjectStore) { (store.parent ?? store).close() }
+
   /// Writes a result: the members of an object with --json, else a text.
   func show(_ members: (inout JSONWriter) throws -> Void, text: (Output) throws -> Void) throws {
     let output = Output()

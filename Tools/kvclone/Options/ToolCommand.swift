@@ -34,14 +34,9 @@ extension StoreCommand {
   func run() throws {
     try prepare()
     let store = try global.openStore(isReadOnly: isReadOnly)
-    defer { store.closeWithStore() }
+    defer { GlobalOptions.close(store) }
     try run(store)
   }
-}
-
-extension ObjectStore {
-  /// Closes the store; on a branch, also the store that it is a branch of.
-  func closeWithStore() { (parent ?? self).close() }
 }
 
 /// A command that reads the store.

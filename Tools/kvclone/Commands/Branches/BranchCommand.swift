@@ -50,7 +50,7 @@ struct BranchCommand: ParsableCommand {
       let count = try branch.info().objectCount
       guard let info = try store.branches.list().first(where: { $0.name == name }) else { return }
       try global.report {
-        $0.branch(info, retainedBytes: 0)
+        info.write(to: &$0, retainedBytes: 0)
       } text: { output in
         try output.line("created \(name), with \(Text.count(count, "object"))")
       }
@@ -73,7 +73,7 @@ struct BranchCommand: ParsableCommand {
         (info: info, retained: try store.branches.retainedBytes(of: info.name))
       }
       try global.show { json in
-        json.list("branches", found) { $0.branch($1.info, retainedBytes: $1.retained) }
+        json.list("branches", found) { $1.info.write(to: &$0, retainedBytes: $1.retained) }
       } text: { output in
         let rows = found.map { info, retained in
           [
@@ -114,18 +114,18 @@ struct BranchCommand: ParsableCommand {
   }
 }
 
-extension JSONWriter {
+extension BranchInfo {
   /// Writes the members of one entry of the document of `branch list`.
-  mutating func branch(_ info: BranchInfo, retainedBytes: UInt64) {
-    member("name", info.name)
-    key("created")
-    AttributeJSON.write(.date(info.createdAt), to: &self)
-    nullable("base", info.baseSnapshot)
-    key("expires")
-    if let expires = info.expiresAt { AttributeJSON.write(.date(expires), to: &self) } else { null() }
-    member("lastCommit", info.lastCommit)
-    member("changes", info.changedObjectCount)
-    member("bytes", info.byteCount)
-    member("retainedBytes", retainedBytes)
+  fileprivate func write(to json: inout JSONWriter, retainedBytes: UInt64) {
+    json.member("name", name)
+    json.key("created")
+    AttributeJSON.write(.date(createdAt), to: &json)
+    json.nullable("base", baseSnapshot)
+    json.key("expires")
+    if let expiresAt { AttributeJSON.write(.date(expiresAt), to: &json) } else { json.null() }
+    json.member("lastCommit", lastCommit)
+    json.member("changes", changedObjectCount)
+    json.member("bytes", byteCount)
+    json.member("retainedBytes", retainedBytes)
   }
 }

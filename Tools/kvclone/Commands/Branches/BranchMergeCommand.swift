@@ -36,7 +36,7 @@ struct BranchMergeCommand: WritingCommand, WholeStoreCommand {
     let branch = try store.branches.open(name)
     let objects = only.isEmpty ? nil : try only.withoutRepeats().map { try self.object($0, branch, store) }
     try MergeRunner(
-      global: global, group: group, subject: name, store: store, states: store.states(with: branch),
+      global: global, group: group, subject: name, store: store, states: MergeNames.states(store, branch),
       plan: { try store.branches.planPublish(name, only: objects, options: $0) },
       merge: { try store.branches.publish(name, only: objects, options: $0) }
     ).run()
@@ -77,19 +77,9 @@ struct BranchUpdateCommand: WritingCommand, WholeStoreCommand {
     let branch = try store.branches.open(name)
     try MergeRunner(
       global: global, group: group, subject: "the store into \(name)", store: store,
-      states: store.states(with: branch),
+      states: MergeNames.states(store, branch),
       plan: { try store.branches.planUpdate(name, options: $0) },
       merge: { try store.branches.update(name, options: $0) }
     ).run()
-  }
-}
-
-extension ObjectStore {
-  /// The states of a merge of the store and a branch: both, and the base.
-  fileprivate func states(with branch: ObjectStore) -> [MergeNames.State] {
-    [
-      { body in try self.read(body) }, { body in try branch.read(body) },
-      { body in try BranchComparison(branch)?.base().read(body) },
-    ]
   }
 }

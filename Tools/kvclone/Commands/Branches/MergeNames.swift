@@ -44,6 +44,14 @@ struct MergeNames {
     }
   }
 
+  /// The states of a merge of a store and a branch: both, and the base.
+  static func states(_ store: ObjectStore, _ branch: ObjectStore) -> [State] {
+    [
+      { body in try store.read(body) }, { body in try branch.read(body) },
+      { body in try BranchComparison(branch)?.base().read(body) },
+    ]
+  }
+
   func name(_ id: ObjectID) -> String { names[id] ?? id.description }
 
   /// The digest of a blob, in hexadecimal digits.

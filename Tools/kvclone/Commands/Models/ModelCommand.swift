@@ -43,7 +43,7 @@ struct ModelCommand: ParsableCommand {
     private func model() throws -> ManagedObjectModel {
       if let path { return try ManagedObjectModel.load(contentsOf: path).model }
       let store = try global.openStore(isReadOnly: true)
-      defer { store.closeWithStore() }
+      defer { GlobalOptions.close(store) }
       return store.model
     }
   }

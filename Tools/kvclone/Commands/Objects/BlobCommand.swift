@@ -81,7 +81,7 @@ struct BlobCommand: ParsableCommand {
     func run() throws {
       if file == "-" { try StandardInput.check() }
       let store = try global.openStore(isReadOnly: false)
-      defer { store.closeWithStore() }
+      defer { GlobalOptions.close(store) }
       // After the store is open: its files are known only then.
       let source = try source()
       let size = try source.isFile ? write(source.next, store) : stage(source.next, store)

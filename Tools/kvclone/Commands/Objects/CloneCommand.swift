@@ -173,7 +173,7 @@ struct CloneCommand: ToolCommand {
     options.progress = progress.watch(global)
     // A dry run near the end of the disk needs the store open for writing, as the clone does.
     let store = try global.openStore(isReadOnly: into != nil)
-    defer { store.closeWithStore() }
+    defer { GlobalOptions.close(store) }
     let other = try destination(beside: store)
     defer { if let other { other.close() } }
     let snapshot = try fromSnapshot.map { try store.snapshot(named: $0) }

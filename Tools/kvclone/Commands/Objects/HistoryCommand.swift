@@ -71,7 +71,7 @@ struct HistoryCommand: ToolCommand {
   func run() throws {
     let isChange = turnsOn || turnsOff || purge != nil
     let store = try global.openStore(isReadOnly: !isChange)
-    defer { store.closeWithStore() }
+    defer { GlobalOptions.close(store) }
     if let purge { return try report(purge, store) }
     if isChange {
       try store.setTracksHistory(turnsOn)

@@ -50,7 +50,7 @@ struct LoadCommand: ToolCommand {
   func run() throws {
     if file == "-" { try StandardInput.check() }
     let store = try global.openStore(isReadOnly: false)
-    defer { store.closeWithStore() }
+    defer { GlobalOptions.close(store) }
     let size = file == "-" ? nil : LoadCommand.size(of: file)
     let progress = LoadProgress(ProgressBar("load", unit: "bytes", total: size, global), isBatched: batch != nil)
     var options = LoadOptions()

@@ -148,7 +148,7 @@ struct QueryCommand: ToolCommand {
   func run() throws {
     let request = try request()
     let store = try global.openStore(isReadOnly: true)
-    defer { store.closeWithStore() }
+    defer { GlobalOptions.close(store) }
     let output = Output()
     try store.read { transaction in
       if isExplanation { return try explain(try transaction.explain(request), output) }
