@@ -24,7 +24,11 @@ struct BranchMergeWork {
   }
 
   /// Carries the plan out on the store, and empties the branch.
-  func publish(in transaction: inout WriteTransaction) throws -> WrittenMerge {
+  ///
+  /// - Parameter fill: writes what the branch keeps; gets the branch as it was.
+  func publish(
+    in transaction: inout WriteTransaction, keeping fill: ((borrowing Session, inout Session) throws -> Void)? = nil
+  ) throws -> WrittenMerge {
     let branch = states.branch
     var written = WrittenMerge { branch.commitSignal.noteCommit() }
     if options.createsSnapshots {
@@ -42,7 +46,7 @@ struct BranchMergeWork {
     transaction.session.state.completions.append { session in
       try BranchManager.own(&session) { manager in
         try announce(&manager)
-        try manager.rebase(branch)
+        try manager.rebase(branch, fill)
       }
     }
     return written
@@ -92,8 +96,7 @@ struct BranchMergeWork {
     let plan = try MergePlanner.plan(
       fresh.schema, ours: MergeSideStates(base: present, now: present, changed: ObjectSet()),
       theirs: MergeSideStates(base: present, now: branch, changed: changed), options: MergeOptions(policy: .theirs))
-    try MergeApplication.own(&fresh) { application in try application.apply(plan, from: merged, monitor) }
-    for case .delete(let ids) in plan.operations { _ = try ObjectDeletion.deleteAll(ObjectSet(ids), in: &fresh) }
+    try plan.applyWithoutHooks(from: merged, in: &fresh)
   }
 
   /// Records in the history of the branch that a publish changed its content (B7).

@@ -67,6 +67,20 @@ struct BranchStates: MergeStates {
 
   var isMoving: Bool { !ofStore.changed.isEmpty || direction == .publish && record.entryCount > 0 }
 
+  /// The sides of a publish after the store got a part of it: the store as a new layer of the branch shows it, and the
+  /// branch as it was.
+  func sidesAfterPublish(_ layer: borrowing Session, _ past: borrowing Session) -> (
+    ours: MergeSideStates, theirs: MergeSideStates
+  ) {
+    func state(_ session: borrowing Session) -> SessionMergeState {
+      SessionMergeState(context.session(StorageTransaction(lookingInto: session.storage), schema))
+    }
+    return (
+      MergeSideStates(base: base, now: state(layer), changed: ofStore.changed),
+      MergeSideStates(base: base, now: state(past), changed: ofBranch.changed)
+    )
+  }
+
   /// All objects that either side changed since the base, and those that the branch has changed in the transaction.
   func allChanged(with storage: borrowing StorageTransaction) throws(StoreError) -> ObjectSet {
     var all = try Self.objects(changedIn: record.present.code, tables, storage)

@@ -21,7 +21,8 @@ extension StoreBranches {
   public func planPublish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions())
     throws -> MergePlan
   {
-    try MergeCall(BranchMerge(store, name, .publish), options).plan()
+    if let objects { return try MergeCall(PartialPublish(store, name, objects), options).plan() }
+    return try MergeCall(BranchMerge(store, name, .publish), options).plan()
   }
 
   /// Takes the changes of a branch into the store, in one transaction. Afterwards the branch shows the merged state, and
@@ -35,7 +36,8 @@ extension StoreBranches {
   public func publish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions()) throws
     -> MergeResult
   {
-    try MergeCall(BranchMerge(store, name, .publish), options).run()
+    if let objects { return try MergeCall(PartialPublish(store, name, objects), options).run() }
+    return try MergeCall(BranchMerge(store, name, .publish), options).run()
   }
 
   /// Publishes a branch from asynchronous code. Cancelling the task cancels the merge.
@@ -43,7 +45,8 @@ extension StoreBranches {
   public func publish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions())
     async throws -> MergeResult
   {
-    try await MergeCall(BranchMerge(store, name, .publish), options).runOnWriterThread()
+    if let objects { return try await MergeCall(PartialPublish(store, name, objects), options).runOnWriterThread() }
+    return try await MergeCall(BranchMerge(store, name, .publish), options).runOnWriterThread()
   }
 
   /// Plans to take the changes of the store into a branch.
