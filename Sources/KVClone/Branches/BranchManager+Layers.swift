@@ -1,100 +1,245 @@
 import KVCloneBranches
 package import KVCloneCore
+import KVCloneLMDB
 import KVCloneModel
-import KVCloneRecords
+package import KVCloneRecords
 
-/// Moves branches to other bases, in a write transaction of the store.
+/// Writes on branches, and moves their bases, in a write transaction of the store.
 extension BranchManager {
-  /// Calls `body` with a session on a branch, over the transaction of the store, which must not be written meanwhile.
+  /// Runs `body` with a session on a branch, in the transaction of the store. Its changes are those of the branch; both
+  /// sides have the same commit.
   ///
-  /// - Parameter branch: the branch, as its store opens it.
-  package mutating func write<R>(on branch: ObjectStore, _ body: (inout Session) throws -> R) throws -> R {
-    let (name, tables) = try open(branch)
-    let record = try BranchRecords.existing(session.storage, tables, name)
-    let backend = try view(record, record.present, name, tables)
-    var inner = branch.writeContext.session(
-      StorageTransaction(lookingInto: backend), branch.schema, commit: session.commit)
-    try inner.beginWrite(author: session.state.author)
-    inner.state.operation = session.state.operation
-    let result = try body(&inner)
-    try inner.storage.recorder?.flush()
-    try backend.finish()
-    session.changes.isEmpty = false
-    return result
-  }
-
-  /// Moves a branch to the present state of the store: its base becomes a new hidden snapshot, and its new layer is empty
-  /// except for what `fill` writes. The old layer is deleted, unless snapshots of the branch are in it.
+  /// The caller calls hooks and validates. After an error of `body` that follows its first change, the transaction of
+  /// the store is abort-only.
   ///
-  /// It is called at the commit: the transaction changes the store no more.
-  ///
-  /// - Parameter fill: gets the branch as it was, and a session on the new layer, without hooks, history and limits.
-  package mutating func rebase(
-    _ branch: ObjectStore, _ fill: ((borrowing Session, inout Session) throws -> Void)? = nil
-  ) throws {
-    let (name, tables) = try open(branch)
-    var record = try BranchRecords.existing(session.storage, tables, name)
-    let (before, old) = (record, record.present)
-    let code = try nextLayer()
-    let (base, counts) = try makeBase(nil, layer: code)
-    try Metadata.put(
-      &session.storage, session.schema.tables.metadata, MetadataKey.layer, CounterValue(UInt64(code)))
-    record.layers.append(.init(code: code, baseEpoch: base.value.epoch, baseName: base.name))
-    (record.entryCount, record.byteCount, record.changedObjectCount) = (0, 0, 0)
-    record.objectCounts = counts
-    if let fill {
-      let past = branch.context.session(
-        StorageTransaction(lookingInto: try view(before, old, name, tables)), branch.schema)
-      let backend = try view(record, record.present, name, tables)
-      var inner = branch.context.session(
-        StorageTransaction(lookingInto: backend), branch.schema, commit: session.commit)
-      try fill(past, &inner)
-      try inner.settle()
-      try DerivedRefresh.refreshAll(in: &inner)
-      record = backend.currentRecord
-    }
-    record.lastCommit = session.commit
-    if try !hasSnapshots(old.code, tables) {
-      record.layers.removeAll { $0.code == old.code }
-      try BranchRecords.put(record, name, tables, in: &session.storage)
-      try delete(old, tables)
-    }
-    try BranchRecords.put(record, name, tables, in: &session.storage)
-    session.changes.isEmpty = false
-  }
-
-  /// Deletes a layer with its entries, and lets its base go.
-  mutating func delete(_ layer: BranchValue.Layer, _ tables: BranchTables) throws(StoreError) {
-    try deleteEntries(under: layer.code, tables)
-    try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
-      try snapshots.removeLayer(layer.baseName, epoch: layer.baseEpoch)
-    }
-  }
-
-  /// The name and the tables of an open branch.
-  private mutating func open(_ branch: ObjectStore) throws(StoreError) -> (name: String, tables: BranchTables) {
-    guard let engine = branch.engine as? BranchEngine else {
-      throw StoreError(.unsupportedOnBranch, "the store is no branch; pass a branch of the store")
-    }
+  /// - Throws: `branchNotFound`; errors of `body`.
+  package mutating func write<R>(onBranch name: String, _ body: (inout Session) throws -> R) throws -> R {
+    try session.settle()
     let tables = try BranchTables(creatingIn: &session.storage, session.schema.tables)
-    return (engine.name, tables)
+    let record = try BranchRecords.existing(session.storage, tables, name)
+    return try write(to: try view(of: record, name, tables), body)
   }
 
-  /// A view of one of a branch's layers over the transaction, without the recorder of the store: a branch writes tables
-  /// that no snapshot of the store shows.
-  private borrowing func view(
-    _ record: BranchValue, _ layer: BranchValue.Layer, _ name: String, _ tables: BranchTables
+  /// Runs `body` with a session on a layer of a branch.
+  mutating func write<R>(to layer: BranchBackend, _ body: (inout Session) throws -> R) throws -> R {
+    var own = session.context.session(
+      StorageTransaction(lookingInto: layer), session.schema, commit: session.commit)
+    try own.beginWrite(author: session.state.author)
+    own.state.operation = session.state.operation
+    // One sequence of serials for both.
+    own.changes.nextSerials = session.changes.nextSerials
+    own.changes.nextBlobSerial = session.changes.nextBlobSerial
+    defer {
+      session.changes.nextSerials = own.changes.nextSerials
+      session.changes.nextBlobSerial = own.changes.nextBlobSerial
+    }
+    do {
+      let result = try body(&own)
+      if let failure = own.changes.failure { throw failure }
+      try own.settle()
+      try DerivedRefresh.refreshAll(in: &own)
+      try HistoryWriter.finish(in: &own)
+      try StoreLimits.check(in: own)
+      try own.storage.recorder?.flush()
+      let isChanged = layer.isChanged || own.storage.changeCount > 0
+      try layer.writeRecord(commit: session.commit)
+      if isChanged { session.changes.isEmpty = false }
+      return result
+    } catch {
+      if own.storage.changeCount > 0 { session.changes.fail(error) }
+      throw error
+    }
+  }
+
+  /// Creates an automatic snapshot of a branch, and returns its name.
+  ///
+  /// - Throws: `branchNotFound` and other errors of a write transaction.
+  package mutating func createAutomaticSnapshot(ofBranch name: String) throws(StoreError) -> String {
+    try writeToStorage(onBranch: name) { (session) throws(StoreError) in
+      try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
+        try snapshots.createAutomatic("merge", userInfo: ["branch": name]).info.name
+      }
+    }
+  }
+
+  /// Creates an automatic snapshot of the store, and returns its name.
+  ///
+  /// - Parameter name: the branch that the store is merged with.
+  package mutating func createAutomaticSnapshot(beforePublishing name: String) throws(StoreError) -> String {
+    try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
+      try snapshots.createAutomatic("merge", userInfo: ["branch": name]).info.name
+    }
+  }
+
+  /// Like `write(onBranch:)`, for changes that only throw `StoreError`.
+  mutating func writeToStorage<R>(
+    onBranch name: String, _ body: (inout Session) throws(StoreError) -> R
+  ) throws(StoreError) -> R {
+    do {
+      return try write(onBranch: name, body)
+    } catch let error as StoreError {
+      throw error
+    } catch {
+      throw StoreError(.io, "the branch \(name) could not be written: \(error)")
+    }
+  }
+
+  // MARK: Moving the base
+
+  /// Makes the present state of the store the base of a branch, which then has no changes of its own.
+  ///
+  /// Its earlier layer is deleted, or stays as long as the branch has snapshots of it.
+  ///
+  /// - Returns: the record of the branch.
+  /// - Throws: `branchNotFound` and other errors of a write transaction.
+  @discardableResult
+  package mutating func rebaseEmpty(_ name: String) throws(StoreError) -> BranchValue {
+    try rebase(name) { (_, _, _, _) in }
+  }
+
+  /// Makes the present state of the store the base of a branch, which shows the same as before: its new layer has what
+  /// differs from the store.
+  ///
+  /// The time depends on the changes of both sides since the earlier base. Records that differ only in their commit are
+  /// equal.
+  ///
+  /// - Returns: the record of the branch.
+  /// - Throws: `branchNotFound` and other errors of a write transaction.
+  @discardableResult
+  package mutating func rebaseKeepingChanges(_ name: String) throws(StoreError) -> BranchValue {
+    try rebase(name) { (session, old, target, base) throws(StoreError) in
+      var filling = LayerFilling(old.backend, into: target, session)
+      let storage = StorageTransaction(lookingInto: Self.engine(of: session))
+      try LayerKeys(old.tables, layer: old.layer.code).forEach(in: storage) { (table, key) throws(StoreError) in
+        try filling.copy(table, key)
+      }
+      try PreimageKeyList.forEachKey(in: old.layer.baseEpoch..<base, session) { (table, key) throws(StoreError) in
+        try filling.copy(table, key)
+      }
+      let since = try Snapshots.existing(
+        session.storage, session.schema.tables, old.layer.baseName, epoch: old.layer.baseEpoch)
+      var born: [(table: TableCode, key: [UInt8])] = []
+      try BornEntries(since: since, session.schema).forEach(in: session) { (table, key, _) throws(StoreError) in
+        if try filling.differs(table, key) { born.append((table.code, Array(key))) }
+      }
+      for (table, key) in born { try filling.copy(table, key) }
+      try filling.finish()
+    }
+  }
+
+  /// The layer that a branch had before.
+  private typealias OldLayer = (backend: BranchBackend, layer: BranchValue.Layer, tables: BranchTables)
+
+  /// Replaces the layer of a branch by one over the present state of the store.
+  ///
+  /// - Parameter fill: writes the entries of the new layer; gets the epoch of its base.
+  private mutating func rebase(
+    _ name: String,
+    _ fill: (borrowing Session, OldLayer, BranchBackend, UInt64) throws(StoreError) -> Void
+  ) throws(StoreError) -> BranchValue {
+    try session.settle()
+    let tables = try BranchTables(creatingIn: &session.storage, session.schema.tables)
+    let old = try BranchRecords.existing(session.storage, tables, name)
+    let code = try nextNumbers(1)
+    let (base, counts) = try makeBase(nil, layer: code)
+    let layer = BranchValue.Layer(code: code, baseEpoch: base.value.epoch, baseName: base.name)
+    return try replaceLayer(of: name, old, tables, with: layer, counts) {
+      (session, backend, target) throws(StoreError) in
+      try fill(session, (backend, old.present, tables), target, base.value.epoch)
+    }
+  }
+
+  /// Replaces the present layer of a branch, which is deleted, or stays as long as the branch has snapshots of it.
+  ///
+  /// - Parameters:
+  ///   - counts: the numbers of objects of the base of the new layer.
+  ///   - fill: writes the entries of the new layer; gets the present view of the branch, and the new one.
+  mutating func replaceLayer(
+    of name: String, _ old: BranchValue, _ tables: BranchTables, with layer: BranchValue.Layer,
+    _ counts: [BranchValue.ObjectCount],
+    _ fill: (borrowing Session, BranchBackend, BranchBackend) throws(StoreError) -> Void
+  ) throws(StoreError) -> BranchValue {
+    try session.storage.recorder?.flush()
+    var new = BranchValue(
+      number: old.number, created: old.created, expires: old.expires, lastCommit: session.commit, layers: old.layers,
+      objectCounts: counts)
+    let isKept = try LayerKeys(tables, layer: old.present.code).hasSnapshots(
+      in: StorageTransaction(lookingInto: Self.engine(of: session)))
+    if !isKept { new.layers.removeLast() }
+    new.layers.append(layer)
+    let target = try view(of: new, name, tables)
+    try fill(session, try view(of: old, name, tables), target)
+    // Before the old layer is deleted: blobs that the new one describes stay.
+    try BranchRecords.put(target.record, name, tables, in: &session.storage)
+    if !isKept { try drop(old.present, tables) }
+    session.changes.isEmpty = false
+    return target.record
+  }
+
+  // MARK: Blobs
+
+  /// Adds a reference to blobs of a branch, so that objects of the store can refer to them. Earlier snapshots of the
+  /// store do not show them.
+  ///
+  /// The caller ends it with ``releaseBlobs(_:ofBranch:)`` when the objects are written.
+  ///
+  /// - Throws: `objectNotFound` if the branch does not show a blob.
+  package mutating func adoptBlobs(_ blobs: [BlobReference], fromBranch name: String) throws(StoreError) {
+    let tables = try BranchTables(creatingIn: &session.storage, session.schema.tables)
+    let record = try BranchRecords.existing(session.storage, tables, name)
+    let past = StorageTransaction(lookingInto: try view(of: record, name, tables))
+    for blob in blobs { try session.blobTables.adopt(blob, &session.storage, describedIn: past) }
+    session.changes.isEmpty = false
+  }
+
+  /// Adds a reference to blobs of the store, so that objects of a branch can refer to them.
+  ///
+  /// - Throws: `objectNotFound` if the store does not show a blob.
+  package mutating func adoptBlobs(_ blobs: [BlobReference], intoBranch name: String) throws(StoreError) {
+    let store = StorageTransaction(lookingInto: Self.engine(of: session))
+    try writeToStorage(onBranch: name) { (session) throws(StoreError) in
+      for blob in blobs { try session.blobTables.adopt(blob, &session.storage, describedIn: store) }
+    }
+  }
+
+  /// Ends the references of ``adoptBlobs(_:fromBranch:)`` and ``adoptBlobs(_:intoBranch:)``.
+  ///
+  /// - Parameter name: the branch that has adopted the blobs; nil for the store.
+  package mutating func releaseBlobs(_ blobs: [BlobReference], ofBranch name: String?) throws(StoreError) {
+    guard let name else {
+      for blob in blobs { try session.releaseBlob(blob) }
+      return
+    }
+    try writeToStorage(onBranch: name) { (session) throws(StoreError) in
+      for blob in blobs { try session.releaseBlob(blob) }
+    }
+  }
+
+  // MARK: Views
+
+  /// The transaction without recording for the store's snapshots.
+  static func engine(of session: borrowing Session) -> any StorageBackend {
+    session.storage.recorder?.inner ?? session.storage.backend
+  }
+
+  /// The view of the last layer of a branch in this transaction. The store must not change while it is used.
+  func view(
+    of record: BranchValue, _ name: String, _ tables: BranchTables, isFrozen: Bool = false
   ) throws(StoreError) -> BranchBackend {
     let horizon = try BranchRecords.horizon(
-      of: layer, branch: name, session.storage, tables, session.schema.orderedLists)
+      of: record.present, branch: name, session.storage, tables, session.schema.orderedLists)
     return BranchBackend(
-      session.storage.recorder?.inner ?? session.storage.backend, tables, name: name, record, horizon)
+      Self.engine(of: session), tables, name: name, record, horizon, isFrozen: isFrozen)
   }
+}
 
-  /// Whether a layer has snapshots of its branch.
-  private borrowing func hasSnapshots(_ layer: UInt32, _ tables: BranchTables) throws(StoreError) -> Bool {
-    let first = OverlayKey.encode(layer: layer, table: .snapshots, key: [UInt8]().span.bytes)
-    guard let entry = try session.storage.seek(tables.overlays, first.span.bytes, .atOrAfter) else { return false }
-    return OverlayKey.isOf(layer: layer, table: .snapshots, unsafePointers(entry.key))
+extension BlobTables {
+  /// Counts a reference to a blob of another view of the file. If this one does not show the blob, it is described as
+  /// one that is newer than all snapshots.
+  fileprivate func adopt(
+    _ blob: BlobReference, _ storage: inout StorageTransaction, describedIn other: borrowing StorageTransaction
+  ) throws(StoreError) {
+    if try storage.blobInfo(self, blob.id) == nil { try storage.recorder?.noteCompletion(of: blob.id, self) }
+    try addReference(to: blob, &storage, describedIn: other)
   }
 }

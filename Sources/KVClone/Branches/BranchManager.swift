@@ -29,27 +29,27 @@ package struct BranchManager: ~Copyable, SessionOwner {
     guard try BranchRecords.find(session.storage, tables, name) == nil else {
       throw StoreError(.branchExists, "the branch \(name) already exists; delete it, or choose another name")
     }
-    let number = try nextLayer()
+    let number = try nextNumbers(2)
     let (base, counts) = try makeBase(snapshot, layer: number + 1)
     let record = BranchValue(
       number: number, created: Date().timeIntervalSinceReferenceDate,
       expires: expires?.timeIntervalSinceReferenceDate, lastCommit: base.value.commit,
       layers: [.init(code: number + 1, baseEpoch: base.value.epoch, baseName: base.name)], objectCounts: counts)
     try BranchRecords.put(record, name, tables, in: &session.storage)
-    let metadata = session.schema.tables.metadata
-    try Metadata.put(&session.storage, metadata, MetadataKey.layer, CounterValue(UInt64(number + 1)))
     try beginHistory(number, tables)
     try session.raiseFormat(to: FormatLimits.branchFormatVersion)
     session.changes.isEmpty = false
     return (record, tables)
   }
 
-  /// Returns the next number of a branch or a layer, which the caller writes.
-  func nextLayer() throws(StoreError) -> UInt32 {
-    guard let number = UInt32(exactly: try session.counter(MetadataKey.layer) + 1), number < .max else {
+  /// Assigns numbers to a branch or layers, and returns the first one.
+  mutating func nextNumbers(_ count: UInt32) throws(StoreError) -> UInt32 {
+    let last = try session.counter(MetadataKey.layer)
+    guard let end = UInt32(exactly: last + UInt64(count)), end < .max else {
       throw StoreError(.limitExceeded, "the store has used all numbers of branches; dump it, and load the dump")
     }
-    return number
+    try Metadata.put(&session.storage, session.schema.tables.metadata, MetadataKey.layer, CounterValue(UInt64(end)))
+    return end - count + 1
   }
 
   /// Makes a snapshot the base of a new layer, and returns it with the numbers of its objects.
@@ -105,17 +105,20 @@ package struct BranchManager: ~Copyable, SessionOwner {
     let key = Array(name.utf8)
     try session.storage.delete(tables.branches, key.span.bytes)
     try deleteEntries(under: record.number, tables)
-    for layer in record.layers {
-      try deleteEntries(under: layer.code, tables)
-      try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
-        try snapshots.removeLayer(layer.baseName, epoch: layer.baseEpoch)
-      }
-    }
+    for layer in record.layers { try drop(layer, tables) }
     session.changes.isEmpty = false
   }
 
+  /// Deletes a layer that no record of a branch has anymore, with what only its base retains.
+  mutating func drop(_ layer: BranchValue.Layer, _ tables: BranchTables) throws(StoreError) {
+    try deleteEntries(under: layer.code, tables)
+    try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
+      try snapshots.removeLayer(layer.baseName, epoch: layer.baseEpoch)
+    }
+  }
+
   /// Deletes all entries of a layer or of a branch, with the chunks of blobs that nothing else describes.
-  mutating func deleteEntries(under number: UInt32, _ tables: BranchTables) throws(StoreError) {
+  private mutating func deleteEntries(under number: UInt32, _ tables: BranchTables) throws(StoreError) {
     let prefix = OverlayKey.prefix(number)
     var keys: [[UInt8]] = []
     var blobs: [UInt64] = []

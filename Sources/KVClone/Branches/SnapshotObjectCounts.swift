@@ -1,3 +1,4 @@
+import KVCloneBranches
 import KVCloneCore
 import KVCloneModel
 import KVCloneRecords

@@ -1,7 +1,7 @@
 import KVCloneBranches
-package import KVCloneCore
+import KVCloneCore
 import KVCloneModel
-package import KVCloneRecords
+import KVCloneRecords
 
 /// Rolls a whole store back: deletes newer objects by the ordinary deletion, which also removes the links to them; then
 /// restores the preimage of every key byte for byte.
@@ -261,30 +261,5 @@ struct RollbackRun {
   /// Whether an entry is of an index that was created after the snapshot.
   func isYounger(_ key: [UInt8]) -> Bool {
     key.withUnsafeBytes { SnapshotHorizon.indexID($0) } >= nextIndexID
-  }
-}
-
-extension CompiledEntity {
-  /// Returns the blobs of a record.
-  func blobs(in view: borrowing RecordView) -> [BlobReference] {
-    var blobs: [BlobReference] = []
-    for field in 0..<view.layout.fieldCount where view.layout.kind(field).mayBeBlob && !view.isNull(field) {
-      if let blob = view.blobReference(field) { blobs.append(blob) }
-    }
-    return blobs
-  }
-}
-
-extension Schema {
-  /// Returns a table by its code; nil if the schema does not have it.
-  package func table(_ code: TableCode) -> StorageTable? {
-    if let rootCode = code.rootCode { return objectTable(rootCode: rootCode) }
-    switch code {
-    case .links: return tables.links
-    case .indexes: return tables.indexes
-    case .blobInfo: return tables.blobinfo
-    case .provenance: return tables.provenance
-    default: return nil
-    }
   }
 }

@@ -1,3 +1,4 @@
+import KVCloneBranches
 package import KVCloneCore
 package import KVCloneRecords
 

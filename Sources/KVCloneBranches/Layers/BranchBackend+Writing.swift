@@ -139,10 +139,18 @@ extension BranchBackend {
     record.objectCounts[lastCount].count = change < 0 ? old - min(old, UInt64(-change)) : old + UInt64(change)
   }
 
-  /// Writes the branch's record, at the end of a commit.
-  func writeRecord() throws(StoreError) {
-    record.lastCommit = try Metadata.counter(
-      StorageTransaction(lookingInto: inner), tables.store.metadata, MetadataKey.commitCounter)
+  /// Writes the branch's record, if the transaction has changed entries of the branch.
+  ///
+  /// - Parameter commit: the commit that the transaction makes; nil if its number is stored already.
+  package func writeRecord(commit: UInt64? = nil) throws(StoreError) {
+    guard isChanged, !isFrozen else { return }
+    isChanged = false
+    if let commit {
+      record.lastCommit = commit
+    } else {
+      record.lastCommit = try Metadata.counter(
+        StorageTransaction(lookingInto: inner), tables.store.metadata, MetadataKey.commitCounter)
+    }
     let (key, value) = BranchRecords.encode(record, name)
     try inner.put(tables.branches, unsafePointers(key.span.bytes), unsafePointers(value.span.bytes))
   }

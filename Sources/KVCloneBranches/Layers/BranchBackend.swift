@@ -15,9 +15,11 @@ package final class BranchBackend: StorageDecorator {
   let horizon: SnapshotHorizon
   let reader: OverlayReader
   /// The branch, with the changes of this transaction.
-  var record: BranchValue
-  /// Whether the transaction has changed entries of the branch.
-  var isChanged = false
+  package internal(set) var record: BranchValue
+  /// Whether the layer is not the present one of the branch, and its record has other numbers than the branch's.
+  let isFrozen: Bool
+  /// Whether the transaction has changed entries of the branch since its record was last written.
+  package internal(set) var isChanged = false
   /// Whether the layer has any entry of a table, by root code and by the code of the other tables; nil if it is not
   /// known.
   private var objectTables: [Bool?] = []
@@ -29,8 +31,10 @@ package final class BranchBackend: StorageDecorator {
   var lastCount = 0
 
   package init(
-    _ inner: any StorageBackend, _ tables: BranchTables, name: String, _ record: BranchValue, _ horizon: SnapshotHorizon
+    _ inner: any StorageBackend, _ tables: BranchTables, name: String, _ record: BranchValue,
+    _ horizon: SnapshotHorizon, isFrozen: Bool = false
   ) {
+    self.isFrozen = isFrozen
     self.inner = inner
     self.tables = tables
     self.name = name
@@ -232,19 +236,9 @@ package final class BranchBackend: StorageDecorator {
 
   package var nextIndexID: UInt16 { horizon.nextIndexID }
 
-  /// The branch, with the changes of this transaction.
-  package var currentRecord: BranchValue { record }
-
-  /// Writes the branch's record, if the transaction has changed the branch. A transaction of the store that also writes
-  /// a branch calls it instead of `commit`.
-  package func finish() throws(StoreError) {
-    if isChanged { try writeRecord() }
-    isChanged = false
-  }
-
   package func commit() throws(StoreError) {
     do throws(StoreError) {
-      try finish()
+      try writeRecord()
     } catch {
       inner.abort()
       throw error

@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneBranches
 import KVCloneCore
 import KVCloneModel
 import KVCloneRecords

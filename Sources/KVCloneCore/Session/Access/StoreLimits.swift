@@ -101,7 +101,7 @@ extension StoreLimits {
 
   /// Checks all changes of the transaction against the limits, before the commit. A commit that shrinks the store is
   /// allowed above them.
-  static func check(in session: borrowing Session) throws(StoreError) {
+  package static func check(in session: borrowing Session) throws(StoreError) {
     guard let limits = session.limits else { return }
     let objectCount = try objectCount(in: session)
     if let limit = limits.objectCount, objectCount > limit, objectCount > session.state.limitUse.firstObjectCount {

@@ -1,6 +1,6 @@
-import KVCloneCore
+package import KVCloneCore
 import KVCloneModel
-import KVCloneRecords
+package import KVCloneRecords
 
 /// The entries of a store that a snapshot does not contain because they are newer: found from new objects, without
 /// scanning the tables.
@@ -10,7 +10,7 @@ import KVCloneRecords
 /// linked to, the chunks and member indexes that have its id. A chunk of an unordered list that has it begins with the
 /// new object, which has the inverse side of the link; chunks of ordered lists are found with their owners (see
 /// ``SnapshotHorizon``).
-struct BornEntries {
+package struct BornEntries {
   /// The inverse side of a property or hidden list.
   private struct Side: Hashable {
     let code: UInt16
@@ -24,7 +24,7 @@ struct BornEntries {
   private let sides: [UInt16: Set<Side>]
 
   /// - Parameter schema: of the state that is read.
-  init(since: SnapshotValue, _ schema: Schema) {
+  package init(since: SnapshotValue, _ schema: Schema) {
     self.since = since
     self.schema = schema
     horizon = SnapshotHorizon(since, schema.orderedLists)
@@ -45,11 +45,11 @@ struct BornEntries {
     self.sides = sides
   }
 
-  typealias Visit = (StorageTable, UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Void
+  package typealias Visit = (StorageTable, UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Void
 
   /// Calls `body` with table, key and value of each entry, possibly more than once. An object's record comes before the
   /// entries that follow from it.
-  func forEach(in session: borrowing Session, _ body: Visit) throws(StoreError) {
+  package func forEach(in session: borrowing Session, _ body: Visit) throws(StoreError) {
     for rootCode in schema.rootCodes {
       guard let table = schema.objectTable(rootCode: rootCode) else { continue }
       try forEachObject(table, rootCode, session, body)
@@ -136,7 +136,7 @@ struct BornEntries {
     let first = ShortKey.object(horizon.firstLater(rootCode: rootCode))
     let prefix = Self.prefix(rootCode)
     try session.storage.scan(table, from: first.bytes, within: prefix.span.bytes) { (key, value) throws(StoreError) in
-      guard let id = StoreChecker.objectID(key), id.rootCode == rootCode else { return false }
+      guard let id = try? NumberKey.objectID(copy key), id.rootCode == rootCode else { return false }
       try body(table, unsafePointers(copy key), unsafePointers(copy value))
       return true
     }

@@ -5,7 +5,7 @@ package import KVCloneRecords
 /// A copied list of the keys that one commit has saved preimages of for a snapshot, or a part of it.
 package struct PreimageKeyList {
   package let place: SavedKeysKey
-  let byteCount: UInt64
+  package let byteCount: UInt64
   package let keys: [(table: TableCode, key: [UInt8])]
 
   private init(_ entry: borrowing StorageEntry) throws(RecordError) {
@@ -41,7 +41,7 @@ package struct PreimageKeyList {
   }
 
   /// Calls `body` with every key that has a preimage in some epochs, once for each epoch.
-  static func forEachKey(
+  package static func forEachKey(
     in epochs: Range<UInt64>, _ session: borrowing Session, _ body: (TableCode, [UInt8]) throws(StoreError) -> Void
   ) throws(StoreError) {
     var next: SavedKeysKey? = SavedKeysKey(epoch: epochs.lowerBound, commit: 0, part: 0)
