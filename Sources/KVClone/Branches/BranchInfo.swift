@@ -30,7 +30,7 @@ public struct BranchInfo: Sendable, Hashable {
     createdAt = Date(timeIntervalSinceReferenceDate: value.created)
     expiresAt = value.expires.map { Date(timeIntervalSinceReferenceDate: $0) }
     let base = value.present.baseName
-    baseSnapshot = base == SnapshotName.ofBase(layer: value.present.code) ? nil : base
+    baseSnapshot = SnapshotName.isOfBase(base) ? nil : base
     lastCommit = value.lastCommit
     changedObjectCount = Int(clamping: value.changedObjectCount)
     byteCount = value.byteCount

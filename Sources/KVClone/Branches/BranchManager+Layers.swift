@@ -9,7 +9,8 @@ extension BranchManager {
   /// Runs `body` with a session on a branch, in the transaction of the store. Its changes are those of the branch; both
   /// sides have the same commit.
   ///
-  /// The caller calls hooks and validates. After an error of `body` that follows its first change, the transaction of
+  /// The caller calls hooks and validates. The history has one entry per commit, so only one call of a transaction may
+  /// change objects. After an error of `body` that follows its first change, the transaction of
   /// the store is abort-only.
   ///
   /// - Throws: `branchNotFound`; errors of `body`.

@@ -104,39 +104,17 @@ package struct BranchManager: ~Copyable, SessionOwner {
     let record = try BranchRecords.existing(session.storage, tables, name)
     let key = Array(name.utf8)
     try session.storage.delete(tables.branches, key.span.bytes)
-    try deleteEntries(under: record.number, tables)
+    try LayerKeys(tables, layer: record.number).deleteEntries(in: &session)
     for layer in record.layers { try drop(layer, tables) }
     session.changes.isEmpty = false
   }
 
   /// Deletes a layer that no record of a branch has anymore, with what only its base retains.
   mutating func drop(_ layer: BranchValue.Layer, _ tables: BranchTables) throws(StoreError) {
-    try deleteEntries(under: layer.code, tables)
+    try LayerKeys(tables, layer: layer.code).deleteEntries(in: &session)
     try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
       try snapshots.removeLayer(layer.baseName, epoch: layer.baseEpoch)
     }
-  }
-
-  /// Deletes all entries of a layer or of a branch, with the chunks of blobs that nothing else describes.
-  private mutating func deleteEntries(under number: UInt32, _ tables: BranchTables) throws(StoreError) {
-    let prefix = OverlayKey.prefix(number)
-    var keys: [[UInt8]] = []
-    var blobs: [UInt64] = []
-    repeat {
-      keys.removeAll()
-      blobs.removeAll()
-      try session.storage.scan(tables.overlays, within: prefix.span.bytes) { (key, _) throws(StoreError) in
-        let bytes = key.withUnsafeBytes { Array($0) }
-        guard bytes.starts(with: prefix), keys.count < 1024 else { return false }
-        if let blob = OverlayKey.blob(describedBy: bytes.span.bytes) { blobs.append(blob) }
-        keys.append(bytes)
-        return true
-      }
-      for key in keys { try session.storage.delete(tables.overlays, key.span.bytes) }
-      for blob in blobs where try !BlobDescriptions.exist(of: blob, session.schema.tables, in: session.storage) {
-        try session.storage.deleteBlobChunks(session.blobTables, blob)
-      }
-    } while !keys.isEmpty
   }
 }
 

@@ -17,11 +17,11 @@ struct ObjectRollback: ~Copyable, SessionOwner {
   /// Counts the changes that `run` will make.
   ///
   /// This has to precede it: restoring a link also restores its inverse, after which the other object would not differ.
-  borrowing func count(_ sets: RollbackSets, to snapshot: SnapshotValue) throws(StoreError) -> RollbackTally {
+  borrowing func count(_ sets: RollbackSets, to target: RollbackTarget) throws(StoreError) -> RollbackTally {
     var tally = RollbackTally()
     tally.deletedCount = sets.doomed.count
     guard let recorder = session.storage.recorder else { return tally }
-    let past = past(snapshot, recorder)
+    let past = try past(target, recorder)
     let all = ObjectSet(sets.past)
     var windows = ReadWindows(session.storage)
     for id in sets.past {
@@ -36,10 +36,10 @@ struct ObjectRollback: ~Copyable, SessionOwner {
   }
 
   /// Restores the objects. Returns the size of the replaced data, in bytes.
-  mutating func run(_ sets: RollbackSets, to snapshot: SnapshotValue) throws(StoreError) -> UInt64 {
+  mutating func run(_ sets: RollbackSets, to target: RollbackTarget) throws(StoreError) -> UInt64 {
     guard let recorder = session.storage.recorder else { return 0 }
     _ = try ObjectDeletion.deleteAll(ObjectSet(sets.doomed), in: &session)
-    let past = past(snapshot, recorder)
+    let past = try past(target, recorder)
     // First all objects, then the links between them.
     var recreated = ObjectSet()
     var windows = ReadWindows(session.storage)
@@ -63,11 +63,12 @@ struct ObjectRollback: ~Copyable, SessionOwner {
   }
 
   /// Returns the content of the snapshot, by the current schema.
-  private borrowing func past(_ snapshot: SnapshotValue, _ recorder: PreimageRecorder) -> Session {
-    StoreContext(uuid: session.storeUUID, serialFloor: session.serialFloor).session(
+  private borrowing func past(_ target: RollbackTarget, _ recorder: PreimageRecorder) throws(StoreError) -> Session {
+    let layer = try target.layer(in: session.storage)
+    return StoreContext(uuid: session.storeUUID, serialFloor: session.serialFloor).session(
       SnapshotBackend(
-        recorder.inner, preimages: session.schema.tables.preimages,
-        SnapshotHorizon(snapshot, session.schema.orderedLists),
+        layer ?? recorder.inner, preimages: session.schema.tables.preimages,
+        SnapshotHorizon(target.value, session.schema.orderedLists),
         isWritten: true), session.schema)
   }
 

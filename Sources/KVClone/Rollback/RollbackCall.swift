@@ -60,12 +60,13 @@ public struct RollbackResult: Sendable, Hashable {
 /// A rollback of a store, or of some of its objects, to a snapshot.
 struct RollbackCall {
   private let store: ObjectStore
-  private let snapshot: Snapshot
+  /// The target; nil for the base of the branch.
+  private let snapshot: Snapshot?
   private let objects: [ObjectID]?
   private let timeout: Duration?
 
   /// - Parameter timeout: the longest wait for the write lock; nil for that of the store's options.
-  init(_ store: ObjectStore, _ snapshot: Snapshot, _ objects: [ObjectID]?, timeout: Duration? = nil) {
+  init(_ store: ObjectStore, _ snapshot: Snapshot?, _ objects: [ObjectID]?, timeout: Duration? = nil) {
     self.store = store
     self.snapshot = snapshot
     self.objects = objects
@@ -86,7 +87,8 @@ struct RollbackCall {
   }
 
   private func run(_ dryRun: RollbackDryRun?) throws -> RollbackResult {
-    try StoreSnapshots(store).requireOwn(snapshot)
+    if let snapshot { try StoreSnapshots(store).requireOwn(snapshot) }
+    if objects == nil, let reset = try BranchReset(store, snapshot, timeout) { return try reset.run(dryRun) }
     let retention = store.options.snapshotRetention
     // The preimages and the replaced data may each be as large as the store.
     return try retryIfMapFull(times: 2) {
@@ -94,31 +96,29 @@ struct RollbackCall {
       let label = dryRun == nil ? "rollback" : "rollback plan"
       return try store.runWrite(label: label, timeout: timeout, dryRun: dryRun?.reasons) { tx in
         tx.operation = "rollback"
-        let name = snapshot.info.name
-        let (value, past, automatic) = try tx.changeObjects { (session) throws(StoreError) in
-          let value = try Snapshots.existing(
-            session.storage, session.schema.tables, name, epoch: snapshot.info.epoch)
-          let past = try StoreSnapshots(store).schemas.requireSameModel(value, session)
+        let (target, past, automatic) = try tx.changeObjects { (session) throws(StoreError) in
+          let target = try RollbackTarget(snapshot, in: session)
+          let past = try StoreSnapshots(store).schemas.requireSameModel(target.value, session)
           let automatic = try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
-            try snapshots.createAutomatic("rollback", userInfo: ["rollback": name])
+            try snapshots.createAutomatic("rollback", userInfo: target.userInfo)
           }
-          return (value, past, automatic)
+          return (target, past, automatic)
         }
         var tally: RollbackTally
         // A plan has the counts even if it fails halfway, but not the size of the replaced data.
         if let objects {
           let sets = try rollbackSets(objects)
           tally = try ObjectRollback.change(in: &tx) { (rollback) throws(StoreError) in
-            try rollback.count(sets, to: value)
+            try rollback.count(sets, to: target)
           }
           dryRun?.tally = tally
           tally.replacedByteCount = try ObjectRollback.change(in: &tx) { (rollback) throws(StoreError) in
-            try rollback.run(sets, to: value)
+            try rollback.run(sets, to: target)
           }
         } else {
           do {
             tally = try StoreRollback.change(in: &tx) { (rollback) throws(StoreError) in
-              try rollback.run(to: value, past, automatic.value)
+              try rollback.run(to: target.value, past, automatic.value)
             }
           } catch {
             // Reads see the state at the beginning of the transaction.
@@ -127,7 +127,7 @@ struct RollbackCall {
           }
           dryRun?.tally = tally
           dryRun?.tally.replacedByteCount = 0
-          if value.isUnfinished {
+          if target.value.isUnfinished {
             try Self.validate(tx, dryRun)
           }
           try StoreRollback.change(in: &tx) { (rollback) throws(StoreError) in try rollback.end(from: past)
@@ -135,7 +135,7 @@ struct RollbackCall {
         }
         dryRun?.tally = tally
         try SnapshotManager.change(in: &tx) { (snapshots) throws(StoreError) in
-          try snapshots.deleteSuperfluous(retention, sparing: name)
+          try snapshots.deleteSuperfluous(retention, sparing: target.name)
         }
         return tally.result(automatic.info)
       }
@@ -158,6 +158,7 @@ struct RollbackCall {
   /// Counts the changes in the whole store.
   private func wholeTally() throws -> RollbackTally {
     var tally = RollbackTally()
+    guard let snapshot else { return tally }
     try SnapshotComparison.compare(store, snapshot, nil) { difference in
       tally.note(difference)
       return true
@@ -168,14 +169,14 @@ struct RollbackCall {
   /// Returns the objects that the subgraphs contain in the snapshot and now. In a write transaction, no other writer
   /// can change them.
   private func rollbackSets(_ objects: [ObjectID]) throws -> RollbackSets {
-    let past = ReadTransaction(try StoreSnapshots(store).session(of: snapshot))
+    let past = ReadTransaction(try StoreSnapshots(store).session(ofTarget: snapshot))
     let then = try past.cloneSet(of: objects)
     let reader = ReadTransaction(try store.readSession())
     let left = try objects.filter { try reader.exists($0) }
     let now = left.isEmpty ? [] : try reader.cloneSet(of: left)
     // Not those with later serials: an earlier rollback may have restored objects that the snapshot does not show.
     let doomed = try now.filter { try !past.exists($0) }
-    try store.schema.requireReading(past.session.schema, of: snapshot.info.name)
+    try store.schema.requireReading(past.session.schema, of: snapshot?.name ?? "of the base")
     return RollbackSets(past: then, doomed: doomed)
   }
 }
@@ -184,7 +185,7 @@ extension SnapshotSchemas {
   /// Returns the schema of a snapshot with a model that describes stored data in the same way as the store's.
   ///
   /// - Throws: `incompatibleModel` if the snapshot's data does not match the store's model.
-  fileprivate func requireSameModel(
+  func requireSameModel(
     _ snapshot: SnapshotValue, _ session: borrowing Session
   ) throws(StoreError) -> Schema {
     let schema = session.schema
@@ -203,7 +204,7 @@ extension SnapshotSchemas {
 }
 
 /// The dry run of a rollback.
-private final class RollbackDryRun {
+final class RollbackDryRun {
   /// The reasons of the current attempt.
   var reasons = PlanReasons()
   var tally = RollbackTally()

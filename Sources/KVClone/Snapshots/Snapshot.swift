@@ -1,3 +1,4 @@
+import KVCloneBranches
 public import KVCloneCore
 import KVCloneTracing
 
@@ -66,7 +67,8 @@ public final class Snapshot: Sendable {
 
   /// - Throws: also `cancelled`.
   package func retainedBytes(isCancelled: () -> Bool) throws(StoreError) -> UInt64 {
-    let session = try store.readSession()
+    var session = try store.readSession()
+    try session.storage.showLayer(ofSnapshot: info.name)
     let value = try Snapshots.existing(session.storage, session.schema.tables, info.name, epoch: info.epoch)
     let all = try Snapshots.all(session.storage, session.schema.tables)
     return try PreimageSweeper(session).retainedByteCount(

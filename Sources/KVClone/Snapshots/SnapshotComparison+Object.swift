@@ -41,6 +41,7 @@ extension SnapshotComparison {
     let old = try StoreSnapshots(store).session(of: from)
     let new = if let to { try StoreSnapshots(store).session(of: to) } else { try store.readSession() }
     let first = try Snapshots.existing(new.storage, new.schema.tables, from.info.name, epoch: from.info.epoch)
+    if let changes = try changesAcrossLayers(from.name, first, new) { return try difference(id, old, new, changes) }
     return try difference(id, old, new, changes(of: id, first, new))
   }
 

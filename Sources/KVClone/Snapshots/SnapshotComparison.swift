@@ -45,7 +45,12 @@ package struct SnapshotComparison {
       if let to { try StoreSnapshots(store).session(of: to) } else { try store.readSession() }
     let first = try Snapshots.existing(
       new.storage, new.schema.tables, from.info.name, epoch: from.info.epoch)
-    let changes = try Self.changes(in: first.epoch..<(to?.info.epoch ?? .max), first, new, isCancelled)
+    let changes =
+      if let changes = try Self.changesAcrossLayers(from.name, first, new) {
+        changes
+      } else {
+        try Self.changes(in: first.epoch..<(to?.info.epoch ?? .max), first, new, isCancelled)
+      }
     var oldWindows = ReadWindows(old.storage)
     var newWindows = ReadWindows(new.storage)
     for rootCode in Set(old.schema.rootCodes + new.schema.rootCodes).sorted() where rootCode >= after?.rootCode ?? 0 {

@@ -57,6 +57,9 @@ enum SnapshotName {
   /// The name of the hidden base of a layer: no other snapshot can have it.
   static func ofBase(layer: UInt32) -> String { "@\(layer)" }
 
+  /// Whether a name is that of a hidden base. Several layers may have the same base.
+  static func isOfBase(_ name: String) -> Bool { name.hasPrefix("@") }
+
   /// The prefix of generated names.
   static let automaticPrefix = "auto-"
   private static let maximumLength = 128

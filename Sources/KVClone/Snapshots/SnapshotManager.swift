@@ -10,7 +10,7 @@ package import KVCloneRecords
 
 /// Creates, holds and deletes the snapshots of a store in a write transaction.
 package struct SnapshotManager: ~Copyable, SessionOwner {
-  private var session: Session
+  var session: Session
 
   package init(_ session: consuming Session) {
     self.session = session
@@ -36,7 +36,7 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
     _ name: String, expires: Date?, userInfo: [String: String], isAutomatic: Bool, base: BaseUse? = nil
   ) throws(StoreError) -> (info: SnapshotInfo, value: SnapshotValue) {
     if base == nil { try SnapshotName.check(name, isAutomatic: isAutomatic) }
-    guard try Snapshots.find(session.storage, session.schema.tables, name) == nil else {
+    guard try !isTaken(name) else {
       throw StoreError(
         .snapshotExists, "the snapshot \(name) already exists; delete it, or choose another name")
     }
@@ -83,10 +83,17 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
     let time = Date().formatted(.iso8601.dateSeparator(.omitted).timeSeparator(.omitted))
     // Two names of the same second differ by the commit, or by a number if one commit creates several.
     var name = SnapshotName.automaticPrefix + (purpose.isEmpty ? "" : purpose + "-") + "\(time)-\(session.commit)"
-    if try Snapshots.find(session.storage, session.schema.tables, name) != nil {
+    if try isTaken(name) {
       name += "-\(try session.counter(MetadataKey.epoch))"
     }
     return try create(name, expires: nil, userInfo: userInfo, isAutomatic: true)
+  }
+
+  /// Whether a snapshot has a name; on a branch, in any layer.
+  private borrowing func isTaken(_ name: String) throws(StoreError) -> Bool {
+    let tables = session.schema.tables
+    if try Snapshots.find(session.storage, tables, name) != nil { return true }
+    return try Snapshots.findInLayers(session.storage, tables, name) != nil
   }
 
   /// Returns the next number of a counter, whether or not this transaction has read it before.
@@ -130,6 +137,7 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
   /// Adds a hold, which prevents the deletion of a snapshot. Repeating a hold with the same tag has no effect.
   mutating func hold(_ name: String, epoch: UInt64?, tag: String) throws(StoreError) {
     try SnapshotName.checkTag(tag)
+    if try inEarlierLayer(name, { (own) throws(StoreError) in try own.hold(name, epoch: epoch, tag: tag) }) { return }
     var value = try Snapshots.existing(session.storage, session.schema.tables, name, epoch: epoch)
     if value.holds.contains(tag) { return }
     value.holds.append(tag)
@@ -141,6 +149,9 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
   ///
   /// - Throws: `snapshotNotHeld`.
   mutating func releaseHold(_ name: String, epoch: UInt64?, tag: String) throws(StoreError) {
+    if try inEarlierLayer(name, { (own) throws(StoreError) in try own.releaseHold(name, epoch: epoch, tag: tag) }) {
+      return
+    }
     var value = try Snapshots.existing(session.storage, session.schema.tables, name, epoch: epoch)
     guard let index = value.holds.firstIndex(of: tag) else {
       throw StoreError(
@@ -182,6 +193,8 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
   ///
   /// - Throws: `snapshotNotFound`, `snapshotHeld`, `snapshotInUse`; nothing is deleted then.
   mutating func delete(_ names: [String]) throws(StoreError) {
+    let names = try deleteInEarlierLayers(names)
+    if names.isEmpty { return }
     let all = try Snapshots.all(session.storage, session.schema.tables)
     var doomed: Set<UInt64> = []
     for name in names {
@@ -234,7 +247,7 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
   /// Deletes the expired snapshots without holds, and returns their names.
   mutating func deleteExpired() throws(StoreError) -> [String] {
     let now = Date().timeIntervalSinceReferenceDate
-    let expired = try Snapshots.all(session.storage, session.schema.tables)
+    let expired = try Snapshots.ofAllLayers(session.storage, session.schema.tables)
       .filter { $0.value.isDeletable && ($0.value.expires ?? .infinity) <= now }.map(\.name)
     try delete(expired)
     for base in try CloneBase.all(in: session) {
@@ -251,7 +264,7 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
   mutating func deleteSuperfluous(
     _ retention: SnapshotRetention, sparing kept: String? = nil
   ) throws(StoreError) {
-    let automatic = try Snapshots.all(session.storage, session.schema.tables).filter {
+    let automatic = try Snapshots.ofAllLayers(session.storage, session.schema.tables).filter {
       $0.value.isAutomatic && !$0.name.hasPrefix(Self.mergePrefix)
     }
     let superfluous = Set(retention.superfluous(automatic.map { ($0.name, $0.value.created) }))
@@ -269,7 +282,7 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
   /// - Returns: the name.
   package mutating func createBeforeMerge(userInfo: [String: String], keeping limit: Int) throws(StoreError) -> String {
     let name = try createAutomatic(Self.mergePurpose, userInfo: userInfo).info.name
-    let all = try Snapshots.all(session.storage, session.schema.tables).filter {
+    let all = try Snapshots.ofAllLayers(session.storage, session.schema.tables).filter {
       $0.value.isAutomatic && $0.name.hasPrefix(Self.mergePrefix)
     }
     let superfluous = all.dropLast(max(1, limit)).filter { $0.value.isDeletable && $0.name != name }

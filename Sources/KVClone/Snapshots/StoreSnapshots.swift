@@ -40,7 +40,8 @@ struct StoreSnapshots {
   /// Returns the descriptions of all snapshots, in the order of creation.
   func all() throws(StoreError) -> [SnapshotInfo] {
     let session = try store.readSession()
-    let shown = try Snapshots.all(session.storage, session.schema.tables).filter { !$0.value.isHidden }
+    let shown = try Snapshots.ofAllLayers(session.storage, session.schema.tables)
+      .filter { !$0.value.isHidden }
     return try shown.map { (name, value) throws(StoreError) in
       SnapshotInfo(name, value, modelVersion: try modelVersion(of: value, session))
     }
@@ -100,6 +101,7 @@ struct StoreSnapshots {
   func session(of snapshot: Snapshot, byPresentModel: Bool = false) throws(StoreError) -> Session {
     let present = store.schema
     var storage = StorageTransaction(try store.engine.beginRead())
+    try storage.showLayer(ofSnapshot: snapshot.name)
     let value = try Snapshots.existing(storage, present.tables, snapshot.name, epoch: snapshot.info.epoch)
     let own = try schemas.schema(of: value, storage, present)
     if byPresentModel { try present.requireReading(own, of: snapshot.name) }
@@ -114,10 +116,20 @@ struct StoreSnapshots {
     return session
   }
 
+  /// Begins a transaction that sees the content of a snapshot, or of the base of a branch.
+  func session(ofTarget snapshot: Snapshot?) throws(StoreError) -> Session {
+    if let snapshot { return try session(of: snapshot) }
+    var session = try store.readSession()
+    guard let branch = session.storage.branch else { throw Snapshots.notFound("of the base") }
+    session.storage.interpose { _ in branch.base }
+    return session
+  }
+
   /// - Throws: `snapshotNotFound` for a snapshot of another store; this store may have one with the same name.
   func requireOwn(_ snapshot: Snapshot) throws(StoreError) {
-    if snapshot.store.uuid == store.uuid { return }
+    let number = (store.engine as? BranchEngine)?.number
+    if snapshot.store.uuid == store.uuid, (snapshot.store.engine as? BranchEngine)?.number == number { return }
     throw StoreError(
-      .snapshotNotFound, "the snapshot \(snapshot.name) belongs to another store; use a snapshot of this store")
+      .snapshotNotFound, "the snapshot \(snapshot.name) belongs to another store or branch; use a snapshot of this one")
   }
 }

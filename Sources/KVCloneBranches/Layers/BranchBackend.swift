@@ -11,13 +11,13 @@ package final class BranchBackend: StorageDecorator {
   package var inner: any StorageBackend
   let tables: BranchTables
   let name: String
-  let base: SnapshotBackend
+  package let base: SnapshotBackend
   let horizon: SnapshotHorizon
   let reader: OverlayReader
   /// The branch, with the changes of this transaction.
   package internal(set) var record: BranchValue
   /// Whether the layer is not the present one of the branch, and its record has other numbers than the branch's.
-  let isFrozen: Bool
+  package let isFrozen: Bool
   /// Whether the transaction has changed entries of the branch since its record was last written.
   package internal(set) var isChanged = false
   /// Whether the layer has any entry of a table, by root code and by the code of the other tables; nil if it is not

@@ -6,7 +6,7 @@ package import KVCloneRecords
 /// Fills a new layer of a branch: writes the entries in which a view of the branch differs from the base of the layer.
 ///
 /// The caller passes all keys that may differ, in any order and any number of times. The store must not change
-/// meanwhile.
+/// until then.
 package struct LayerFilling: ~Copyable {
   private let source: any StorageBackend
   private let target: BranchBackend

@@ -4,7 +4,7 @@ package import KVCloneRecords
 
 /// Finds the keys that a layer may show differently from its base, or from another state of the same layer.
 package struct LayerKeys {
-  /// The number of keys that are buffered.
+  /// The number of keys that are buffered at once.
   private static let batchCount = 1024
 
   private let tables: BranchTables
@@ -46,6 +46,30 @@ package struct LayerKeys {
     let first = OverlayKey.encode(layer: layer, table: .snapshots, key: [0].span.bytes)
     guard let found = try storage.seek(tables.overlays, first.span.bytes, .atOrAfter) else { return false }
     return OverlayKey.isOf(layer: layer, table: .snapshots, unsafePointers(found.key))
+  }
+
+  /// Deletes all entries, with the chunks of blobs that nothing else describes.
+  ///
+  /// - Parameter session: a session of the store.
+  package func deleteEntries(in session: inout Session) throws(StoreError) {
+    let prefix = OverlayKey.prefix(layer)
+    var keys: [[UInt8]] = []
+    var blobs: [UInt64] = []
+    repeat {
+      keys.removeAll()
+      blobs.removeAll()
+      try session.storage.scan(tables.overlays, within: prefix.span.bytes) { (key, _) throws(StoreError) in
+        let bytes = key.withUnsafeBytes { Array($0) }
+        guard bytes.starts(with: prefix), keys.count < Self.batchCount else { return false }
+        if let blob = OverlayKey.blob(describedBy: bytes.span.bytes) { blobs.append(blob) }
+        keys.append(bytes)
+        return true
+      }
+      for key in keys { try session.storage.delete(tables.overlays, key.span.bytes) }
+      for blob in blobs where try !BlobDescriptions.exist(of: blob, session.schema.tables, in: session.storage) {
+        try session.storage.deleteBlobChunks(session.blobTables, blob)
+      }
+    } while !keys.isEmpty
   }
 
   /// The table and the key of an entry of the branch that an entry of `overlays` holds or has saved.

@@ -13,7 +13,7 @@ package final class SnapshotHorizon: Sendable {
   private let nextSerials: [UInt64]
   private let nextBlobSerial: UInt64
   package let nextIndexID: UInt16
-  private let orderedLists: OrderedLists
+  package let orderedLists: OrderedLists
 
   package init(_ snapshot: SnapshotValue, _ orderedLists: OrderedLists) {
     epoch = snapshot.epoch

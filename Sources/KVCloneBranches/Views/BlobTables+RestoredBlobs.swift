@@ -1,4 +1,5 @@
 package import KVCloneCore
+package import KVCloneModel
 import KVCloneRecords
 
 extension BlobTables {
