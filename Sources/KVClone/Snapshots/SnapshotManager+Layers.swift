@@ -24,6 +24,7 @@ extension SnapshotManager {
     try own.storage.record(own.schema, commit: own.commit)
     try SnapshotManager.own(&own, body)
     try own.storage.recorder?.flush()
+    session.storage.branch?.noteChange()
     session.changes.isEmpty = false
   }
 
@@ -43,7 +44,7 @@ extension SnapshotManager {
       try change(found.view) { (snapshots) throws(StoreError) in try snapshots.delete(found.names) }
       let storage = StorageTransaction(lookingInto: branch.inner)
       if try LayerKeys(branch.branchTables, layer: code).hasSnapshots(in: storage) { continue }
-      branch.removeLayer(code)
+      branch.noteChange(removed: code)
       try drop(found.view.record.present, of: branch)
     }
     return rest

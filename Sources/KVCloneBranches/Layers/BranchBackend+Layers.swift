@@ -28,10 +28,11 @@ extension BranchBackend {
     return nil
   }
 
-  /// Removes an earlier layer from the record.
-  package func removeLayer(_ code: UInt32) {
-    guard code != layer else { return }
-    record.layers.removeAll { $0.code == code }
+  /// Records a change of an earlier layer: increments have whole branches that have changed.
+  ///
+  /// - Parameter removed: the code of a layer that was deleted; nil if the layers stay.
+  package func noteChange(removed: UInt32? = nil) {
+    if let removed, removed != layer { record.layers.removeAll { $0.code == removed } }
     isChanged = true
   }
 }
