@@ -52,39 +52,6 @@ extension BranchManager {
     }
   }
 
-  /// Creates an automatic snapshot of a branch, and returns its name.
-  ///
-  /// - Throws: `branchNotFound` and other errors of a write transaction.
-  package mutating func createAutomaticSnapshot(ofBranch name: String) throws(StoreError) -> String {
-    try writeToStorage(onBranch: name) { (session) throws(StoreError) in
-      try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
-        try snapshots.createAutomatic("merge", userInfo: ["branch": name]).info.name
-      }
-    }
-  }
-
-  /// Creates an automatic snapshot of the store, and returns its name.
-  ///
-  /// - Parameter name: the branch that the store is merged with.
-  package mutating func createAutomaticSnapshot(beforePublishing name: String) throws(StoreError) -> String {
-    try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
-      try snapshots.createAutomatic("merge", userInfo: ["branch": name]).info.name
-    }
-  }
-
-  /// Like `write(onBranch:)`, for changes that only throw `StoreError`.
-  mutating func writeToStorage<R>(
-    onBranch name: String, _ body: (inout Session) throws(StoreError) -> R
-  ) throws(StoreError) -> R {
-    do {
-      return try write(onBranch: name, body)
-    } catch let error as StoreError {
-      throw error
-    } catch {
-      throw StoreError(.io, "the branch \(name) could not be written: \(error)")
-    }
-  }
-
   // MARK: Moving the base
 
   /// Makes the present state of the store the base of a branch, which then has no changes of its own.
@@ -177,45 +144,6 @@ extension BranchManager {
     return target.record
   }
 
-  // MARK: Blobs
-
-  /// Adds a reference to blobs of a branch, so that objects of the store can refer to them. Earlier snapshots of the
-  /// store do not show them.
-  ///
-  /// The caller ends it with ``releaseBlobs(_:ofBranch:)`` when the objects are written.
-  ///
-  /// - Throws: `objectNotFound` if the branch does not show a blob.
-  package mutating func adoptBlobs(_ blobs: [BlobReference], fromBranch name: String) throws(StoreError) {
-    let tables = try BranchTables(creatingIn: &session.storage, session.schema.tables)
-    let record = try BranchRecords.existing(session.storage, tables, name)
-    let past = StorageTransaction(lookingInto: try view(of: record, name, tables))
-    for blob in blobs { try session.blobTables.adopt(blob, &session.storage, describedIn: past) }
-    session.changes.isEmpty = false
-  }
-
-  /// Adds a reference to blobs of the store, so that objects of a branch can refer to them.
-  ///
-  /// - Throws: `objectNotFound` if the store does not show a blob.
-  package mutating func adoptBlobs(_ blobs: [BlobReference], intoBranch name: String) throws(StoreError) {
-    let store = StorageTransaction(lookingInto: Self.engine(of: session))
-    try writeToStorage(onBranch: name) { (session) throws(StoreError) in
-      for blob in blobs { try session.blobTables.adopt(blob, &session.storage, describedIn: store) }
-    }
-  }
-
-  /// Ends the references of ``adoptBlobs(_:fromBranch:)`` and ``adoptBlobs(_:intoBranch:)``.
-  ///
-  /// - Parameter name: the branch that has adopted the blobs; nil for the store.
-  package mutating func releaseBlobs(_ blobs: [BlobReference], ofBranch name: String?) throws(StoreError) {
-    guard let name else {
-      for blob in blobs { try session.releaseBlob(blob) }
-      return
-    }
-    try writeToStorage(onBranch: name) { (session) throws(StoreError) in
-      for blob in blobs { try session.releaseBlob(blob) }
-    }
-  }
-
   // MARK: Views
 
   /// The transaction without recording for the store's snapshots.
@@ -231,16 +159,5 @@ extension BranchManager {
       of: record.present, branch: name, session.storage, tables, session.schema.orderedLists)
     return BranchBackend(
       Self.engine(of: session), tables, name: name, record, horizon, isFrozen: isFrozen)
-  }
-}
-
-extension BlobTables {
-  /// Counts a reference to a blob of another view of the file. If this one does not show the blob, it is described as
-  /// one that is newer than all snapshots.
-  fileprivate func adopt(
-    _ blob: BlobReference, _ storage: inout StorageTransaction, describedIn other: borrowing StorageTransaction
-  ) throws(StoreError) {
-    if try storage.blobInfo(self, blob.id) == nil { try storage.recorder?.noteCompletion(of: blob.id, self) }
-    try addReference(to: blob, &storage, describedIn: other)
   }
 }

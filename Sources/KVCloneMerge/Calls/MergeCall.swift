@@ -141,12 +141,6 @@ private final class MergePace: Attachment {
 }
 
 extension PlannedMerge {
-  /// Carries the plan out on a new layer of a branch, which shows a state that hooks and validation have seen.
-  func applyWithoutHooks(from theirs: borrowing Session, in layer: inout Session) throws {
-    try MergeApplication.own(&layer) { application in try application.apply(self, from: theirs, MergeMonitor(nil)) }
-    for case .delete(let ids) in operations { _ = try ObjectDeletion.deleteAll(ObjectSet(ids), in: &layer) }
-  }
-
   /// Carries the plan out on ours, with its deletions.
   func apply(
     _ monitor: MergeMonitor, from theirs: borrowing Session, in transaction: inout WriteTransaction

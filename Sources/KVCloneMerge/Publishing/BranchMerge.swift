@@ -44,7 +44,7 @@ struct BranchMerge: MergeSubject {
     _ plan: PlannedMerge, _ states: BranchStates, _ options: MergeOptions, _ monitor: MergeMonitor,
     in transaction: inout WriteTransaction
   ) throws -> WrittenMerge {
-    let work = BranchMergeWork(plan, states, options, monitor, ["merge": direction.rawValue, "branch": name])
+    let work = BranchMergeWork(plan, states, options, monitor, name, direction)
     return direction == .publish ? try work.publish(in: &transaction) : try work.update(in: &transaction)
   }
 
@@ -59,7 +59,7 @@ struct BranchMerge: MergeSubject {
     }
     try transaction.change { session in
       try BranchManager.own(&session) { manager in
-        try manager.write(on: states.branch) { session in
+        try manager.write(onBranch: name) { session in
           try MergeTransaction.own(&session) { ours in
             try plan.apply(monitor, from: states.theirs, in: &ours.transaction)
             try ours.transaction.show(states.branch, body)

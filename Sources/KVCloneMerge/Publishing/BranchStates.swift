@@ -16,7 +16,6 @@ struct BranchStates: MergeStates {
   private let ofBranch: (now: SessionMergeState, changed: ObjectSet)
   private let context: StoreContext
   private let schema: Schema
-  private let tables: BranchTables
   private let views: (store: any StorageBackend, branch: any StorageBackend)
 
   /// - Throws: `branchNotFound`, `corrupted`.
@@ -33,7 +32,7 @@ struct BranchStates: MergeStates {
     let horizon = try BranchRecords.horizon(of: layer, branch: name, storage, tables, schema.orderedLists)
     let snapshot = try Snapshots.existing(storage, schema.tables, layer.baseName, epoch: layer.baseEpoch)
     let overlay = BranchBackend(engine, tables, name: name, record, horizon)
-    (context, self.schema, self.tables, views) = (store.context, schema, tables, (view, overlay))
+    (context, self.schema, views) = (store.context, schema, (view, overlay))
     func session(_ backend: any StorageBackend) -> Session {
       store.context.session(StorageTransaction(lookingInto: backend), schema)
     }
@@ -54,42 +53,22 @@ struct BranchStates: MergeStates {
     )
   }
 
-  var sides: (ours: MergeSideStates, theirs: MergeSideStates) {
+  var sides: (ours: MergeSideStates, theirs: MergeSideStates) { sides(direction) }
+
+  func sides(_ direction: BranchMerge.Direction) -> (ours: MergeSideStates, theirs: MergeSideStates) {
     let store = MergeSideStates(base: base, now: ofStore.now, changed: ofStore.changed)
     let branch = MergeSideStates(base: base, now: ofBranch.now, changed: ofBranch.changed)
     return direction == .publish ? (store, branch) : (branch, store)
   }
 
   /// A session on theirs, which must not outlive the transaction.
-  var theirs: Session {
+  var theirs: Session { theirs(direction) }
+
+  func theirs(_ direction: BranchMerge.Direction) -> Session {
     context.session(StorageTransaction(lookingInto: direction == .publish ? views.branch : views.store), schema)
   }
 
   var isMoving: Bool { !ofStore.changed.isEmpty || direction == .publish && record.entryCount > 0 }
-
-  /// The sides of a publish after the store got a part of it: the store as a new layer of the branch shows it, and the
-  /// branch as it was.
-  func sidesAfterPublish(_ layer: borrowing Session, _ past: borrowing Session) -> (
-    ours: MergeSideStates, theirs: MergeSideStates
-  ) {
-    func state(_ session: borrowing Session) -> SessionMergeState {
-      SessionMergeState(context.session(StorageTransaction(lookingInto: session.storage), schema))
-    }
-    return (
-      MergeSideStates(base: base, now: state(layer), changed: ofStore.changed),
-      MergeSideStates(base: base, now: state(past), changed: ofBranch.changed)
-    )
-  }
-
-  /// All objects that either side changed since the base, and those that the branch has changed in the transaction.
-  func allChanged(with storage: borrowing StorageTransaction) throws(StoreError) -> ObjectSet {
-    var all = try Self.objects(changedIn: record.present.code, tables, storage)
-    ofStore.changed.forEach { id in
-      _ = all.insert(id)
-      return true
-    }
-    return all
-  }
 
   /// Records the changes of the store since the base in the history of a session on the branch.
   func noteChangesOfStore(in session: inout Session) throws(StoreError) {

@@ -68,29 +68,46 @@ struct PartialPublish: MergeSubject {
     _ plan: PlannedMerge, _ states: BranchStates, _ options: MergeOptions, _ monitor: MergeMonitor,
     in transaction: inout WriteTransaction
   ) throws -> WrittenMerge {
-    let work = BranchMergeWork(plan, states, options, monitor, ["merge": operation, "branch": name])
-    let chosen = try chosen(states)
-    return try work.publish(in: &transaction) { past, fresh in
-      // First what the store did not get, then the links that lead there from what it got. The attributes of these
-      // objects are merged already: `sum` would count the branch's change twice.
-      var rest = options
-      rest.answers = options.answers.filter { !chosen.contains($0.conflict.id) }
-      try keep(states, rest, past, in: &fresh) { !chosen.contains($0) }
-      var merged = MergeOptions(policy: .ours)
-      merged.userInfoKeys.merge = "\u{0}"
-      try keep(states, merged, past, in: &fresh) { chosen.contains($0) }
-    }
+    let sides = states.sides(.update)
+    var exchanged = options
+    exchanged.answers = []
+    exchanged.policy = nil
+    exchanged.resolve = Self.answers(plan.conflicts)
+    let update = try MergePlanner.plan(store.schema, ours: sides.ours, theirs: sides.theirs, options: exchanged)
+    try update.requireMergeable()
+    return try BranchMergeWork(plan, states, options, monitor, name, .publish)
+      .publish(in: &transaction, keeping: update)
   }
 
-  /// Merges changes of the branch into its new layer.
-  private func keep(
-    _ states: BranchStates, _ options: MergeOptions, _ past: borrowing Session, in fresh: inout Session,
-    _ isWanted: (ObjectID) -> Bool
-  ) throws {
-    let (ours, theirs) = states.sidesAfterPublish(fresh, past)
-    let plan = try MergePlanner.plan(
-      fresh.schema, ours: ours, theirs: theirs.restricted(to: isWanted), options: options)
-    try plan.applyWithoutHooks(from: past, in: &fresh)
+  /// The answers for the same conflicts with the sides exchanged (M17).
+  private static func answers(_ conflicts: [ResolvedConflict]) -> @Sendable (ObjectConflict) -> ConflictAnswer? {
+    struct Place: Hashable {
+      let objects: Set<ObjectID>
+      let kind: ObjectConflict.Kind
+      let property: String?
+
+      init(_ conflict: ObjectConflict, isExchanged: Bool) {
+        objects = Set([conflict.id] + (conflict.kind == .notUnique ? [conflict.other].compactMap(\.self) : []))
+        property = conflict.property
+        kind =
+          switch conflict.kind {
+          case .deletedOurs: isExchanged ? .deletedTheirs : .deletedOurs
+          case .deletedTheirs: isExchanged ? .deletedOurs : .deletedTheirs
+          default: conflict.kind
+          }
+      }
+    }
+    let known = Dictionary(
+      conflicts.compactMap { conflict in
+        conflict.answer.map { (Place(conflict.conflict, isExchanged: false), $0) }
+      }, uniquingKeysWith: { first, _ in first })
+    return { conflict in
+      switch known[Place(conflict, isExchanged: true)] {
+      case .side(.ours): .theirs
+      case .side(.theirs): .ours
+      case let answer: answer
+      }
+    }
   }
 
   func show(
