@@ -26,7 +26,7 @@ struct KVCloneTool: ParsableCommand {
       ModelCommand.self,
       ListCommand.self, GetCommand.self, QueryCommand.self, InsertCommand.self, SetCommand.self, LinkCommand.self,
       UnlinkCommand.self, DeleteCommand.self, BlobCommand.self, CloneCommand.self, CheckCommand.self,
-      SnapshotCommand.self, BranchCommand.self, MigrateCommand.self, BackupCommand.self, RestoreCommand.self,
+      SnapshotCommand.self, BranchCommand.self, MergeCommand.self, MigrateCommand.self, BackupCommand.self, RestoreCommand.self,
       CompactCommand.self,
       SalvageCommand.self, RepairCommand.self, CopyCommand.self, ImportCommand.self, ExportCommand.self,
       HistoryCommand.self, WatchCommand.self, ReadersCommand.self, ClusterCommand.self, BenchCommand.self,

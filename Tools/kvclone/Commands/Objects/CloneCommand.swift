@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import KVClone
 import KVCloneExplorer
 import KVCloneOperations
@@ -77,6 +78,21 @@ struct CloneCommand: ToolCommand {
   @Flag(name: .customLong("provenance"), help: "Record for each clone which object it was cloned from.")
   var recordsProvenance = false
 
+  @Flag(
+    name: .customLong("keeps-base"),
+    help: """
+      Make a draft, which `merge` merges back into the originals. Until then, the store retains the preimages of all \
+      later changes.
+      """)
+  var keepsBase = false
+
+  @Option(
+    help: ArgumentHelp(
+      "With --keeps-base: the time after which the draft can no longer be merged, as for `snapshot create` (default: "
+        + "never).", valueName: "date"),
+    transform: MomentOption.expiry)
+  var expires: Date?
+
   @Option(
     name: .customLong("from-snapshot"),
     help: ArgumentHelp(
@@ -116,6 +132,12 @@ struct CloneCommand: ToolCommand {
   enum References: String, CaseIterable, ExpressibleByArgument { case remap, keep }
 
   func validate() throws {
+    if expires != nil, !keepsBase { throw ValidationError("--expires works only with --keeps-base") }
+    if keepsBase, into != nil || fromSnapshot != nil {
+      throw ValidationError(
+        "--keeps-base is for clones of the present state in the same store; remove "
+          + (into == nil ? "--from-snapshot" : "--into"))
+    }
     if outside != nil, into == nil { throw ValidationError("--outside works only with --into") }
     if into?.isEmpty == true { throw ValidationError("--into is an empty string; give a path") }
     if fromSnapshot?.isEmpty == true {
@@ -146,6 +168,8 @@ struct CloneCommand: ToolCommand {
     options.count = count
     options.idempotencyKey = idempotencyKey
     options.recordsProvenance = recordsProvenance
+    options.keepsBase = keepsBase
+    options.baseExpiresAt = expires
     options.outsideObjects = outside?.policy ?? .match
     for text in rule {
       let parts = text.split(separator: "=", maxSplits: 1).map(String.init)

@@ -59,16 +59,24 @@ struct SnapshotCommand: ParsableCommand {
 
     @OptionGroup var global: GlobalOptions
 
+    @Flag(
+      help: "Also list the bases of branches and drafts, without RETAINED: `branch list` and `merge --list` have it.")
+    var all = false
+
     func run(_ store: ObjectStore) throws {
-      let found = try store.snapshots().map { info in
+      var found: [(info: SnapshotInfo, retained: UInt64?)] = try store.snapshots().map { info in
         (info: info, retained: try store.snapshot(named: info.name).retainedBytes())
+      }
+      if all {
+        found += try store.branches.bases().map { (info: $0, retained: nil) }
+        found.sort { $0.info.commit < $1.info.commit }
       }
       try global.show { json in
         json.list("snapshots", found) { $0.snapshot($1.info, retainedBytes: $1.retained) }
       } text: { output in
         let rows = found.map { info, retained in
           [
-            info.name, Output.time(info.createdAt), "\(info.objectCount)", Text.bytes(retained),
+            info.name, Output.time(info.createdAt), "\(info.objectCount)", retained.map(Text.bytes) ?? "",
             info.holds.joined(separator: ","), info.expiresAt.map(Output.time) ?? "",
           ]
         }
