@@ -116,6 +116,28 @@ struct BranchCommandTests {
     #expect(!FileManager.default.fileExists(atPath: scratch.file("copy")))
   }
 
+  @Test("B11 reset to the base or a snapshot of its own, whole or some objects")
+  func reset() throws {
+    let scratch = try branched()
+    let base = try scratch.succeed("dump").text
+    try scratch.succeed("set", "Note/1", "name=x", "--branch", "spring")
+    try scratch.succeed("snapshot", "create", "mine", "--branch", "spring")
+    let mine = try scratch.succeed("dump", "--branch", "spring").text
+    try scratch.succeed("set", "Note/1", "name=y", "--branch", "spring")
+    try scratch.succeed("delete", "Note/2", "--branch", "spring")
+    let one = try scratch.succeed("branch", "reset", "spring", "--object", "Note/2", "--json").json()
+    #expect(one["recreated"] as? Int == 1 && one["updated"] as? Int == 0 && one["deleted"] as? Int == 0)
+    #expect(try scratch.succeed("branch", "diff", "spring").text == "M Note/1 name\n")
+    try scratch.succeed("branch", "reset", "spring", "--to", "mine")
+    #expect(try scratch.succeed("dump", "--branch", "spring").text == mine)
+    try scratch.succeed("branch", "reset", "spring")
+    #expect(try scratch.succeed("dump", "--branch", "spring").text == base)
+    #expect(try scratch.succeed("branch", "diff", "spring", "--exit-code").text.isEmpty)
+    #expect(try scratch.tool("branch", "reset", "spring", "--to", "none").code == 1)
+    #expect(try scratch.tool("branch", "reset", "spring", "--object", "Note/99").code == 1)
+    try scratch.succeed("check")
+  }
+
   @Test("wrong names and wrong usage")
   func usage() throws {
     let scratch = try branched()

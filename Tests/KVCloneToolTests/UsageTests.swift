@@ -38,7 +38,7 @@ struct UsageTests {
       ["clone", "-n", "Note/1"], ["check"], ["model", "show"], ["blob", "get", "Note/1", "data"],
       ["blob", "put", "Note/1", "data", "-"], ["get", "Note/1", "--branch", "x"], ["branch", "list"],
       ["branch", "create", "x"], ["branch", "diff", "x"], ["branch", "merge", "x"], ["branch", "update", "x"],
-      ["branch", "delete", "x"],
+      ["branch", "reset", "x"], ["branch", "delete", "x"],
     ] {
       let result = try scratch.run(["--store", scratch.store, "--json"] + arguments)
       #expect(result.code == 10, "\(arguments): \(result.errors)")

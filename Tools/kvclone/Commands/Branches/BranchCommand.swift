@@ -5,7 +5,7 @@ import KVCloneExplorer
 
 struct BranchCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "branch", abstract: "Manages branches: create, list, compare, merge, update, delete.",
+    commandName: "branch", abstract: "Manages branches: create, list, compare, merge, update, reset, delete.",
     discussion: """
       A branch is a writable view of the store's state at one time, its base. Creating one copies no data. What is \
       written on a branch is seen on it only, until it is merged. Work on it with the option --branch of other commands.
@@ -15,7 +15,8 @@ struct BranchCommand: ParsableCommand {
       "kvclone -s notes.kvclone branch diff spring", "kvclone -s notes.kvclone branch merge spring --dry-run",
     ],
     subcommands: [
-      Create.self, List.self, BranchDiffCommand.self, BranchMergeCommand.self, BranchUpdateCommand.self, Delete.self,
+      Create.self, List.self, BranchDiffCommand.self, BranchMergeCommand.self, BranchUpdateCommand.self,
+      BranchResetCommand.self, Delete.self,
     ])
 
   struct Create: WritingCommand, WholeStoreCommand {

@@ -44,7 +44,7 @@ struct SnapshotRollbackCommand: WritingCommand {
       try report(plan)
       if !plan.isPossible { throw ExitCode(Failure.Code.failure) }
     } else {
-      try report(try store.rollback(to: snapshot, objects: ids))
+      try global.report(try store.rollback(to: snapshot, objects: ids))
     }
   }
 
@@ -64,24 +64,6 @@ struct SnapshotRollbackCommand: WritingCommand {
             + "\(plan.deletedCount); \(Text.bytes(plan.replacedByteCount)) of preimages")
       }
       try output.reasons(plan.errors, count: plan.errorCount)
-    }
-  }
-
-  private func report(_ result: RollbackResult) throws {
-    try global.report { json in
-      json.member("updated", result.updatedCount)
-      json.member("recreated", result.recreatedCount)
-      json.member("deleted", result.deletedCount)
-      json.member("replacedBytes", result.replacedByteCount)
-      json.nullable("automaticSnapshot", result.automaticSnapshot?.name)
-      json.member("committed", true)
-    } text: { output in
-      try output.paragraph(
-        "reverted \(Text.count(result.updatedCount, "object")), restored \(result.recreatedCount), deleted "
-          + "\(result.deletedCount); \(Text.bytes(result.replacedByteCount)) of preimages")
-      if let automatic = result.automaticSnapshot {
-        try output.paragraph("state before the rollback: snapshot \(automatic.name)")
-      }
     }
   }
 }
