@@ -3,7 +3,7 @@ import Foundation
 import KVClone
 import KVCloneOperations
 
-/// The cost of branches: creating them, reading and writing on them, and merging them.
+/// The cost of branches: creating them, reading and writing on them, and merging them and drafts.
 enum BranchesBenchmark {
   static func run(in directory: String, quick: Bool) throws {
     let sizes = quick ? [1_000, 100_000] : [1_000, 100_000, 1_000_000, 10_000_000]
@@ -20,6 +20,7 @@ enum BranchesBenchmark {
     defer { plain.store.close() }
     targets += try BranchWrites(plain, stores[1]).run(quick: quick)
     if let largest = stores.last { targets += try MergeBenchmark.run(largest, rounds: quick ? 2 : 5) }
+    targets += try DraftBenchmark.run(in: workspace, quick: quick)
     report("\n" + targets.section())
   }
 
