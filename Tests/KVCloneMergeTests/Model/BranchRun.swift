@@ -26,6 +26,9 @@ final class BranchRun {
   var sharedCount = 0
   var (created, deleted, rollbacks, refused, reopenings, shares, mostAlive) = (0, 0, 0, 0, 0, 0, 0)
   var (merges, withoutConflicts) = (0, 0)
+  /// The drafts that were not merged yet.
+  var drafts: [Draft] = []
+  var (draftMerges, draftRefusals) = (0, 0)
 
   init(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -50,7 +53,8 @@ final class BranchRun {
   var summary: String {
     "seed \(operations.seed): \(operationCount) operations, \(sharedCount) of them of two processes in \(shares) turns, "
       + "\(rounds) rounds, \(created) branches created, \(deleted) deleted, at most \(mostAlive) at once, "
-      + "\(merges) merges (\(withoutConflicts) without conflicts), \(rollbacks) rollbacks, \(refused) refusals, "
+      + "\(merges) merges (\(withoutConflicts) without conflicts), \(draftMerges) merges of drafts "
+      + "(\(draftRefusals) refused), \(rollbacks) rollbacks, \(refused) refusals, "
       + "\(reopenings) reopenings, \(known.count) ids"
   }
 
@@ -94,6 +98,8 @@ final class BranchRun {
     case 8: try share()
     case 9 where chance(in: 2): try reopen()
     case 10..<13: try merge()
+    case 13: try makeDraft(index)
+    case 14: try mergeDraft()
     default: break
     }
     if let first = operations.pick(copies[index].snapshots) {
@@ -176,6 +182,7 @@ final class BranchRun {
   /// Deletes all branches and snapshots in random order. No entries or blobs of them may remain.
   private func deleteAll() throws {
     while copies.count > 1 { try deleteBranch() }
+    try discardDrafts()
     try test.store.deleteSnapshots(named: copies[0].snapshots.map(\.name).shuffled(using: &operations.random))
     copies[0].snapshots = []
     try test.store.expectNoPreviousStates()
