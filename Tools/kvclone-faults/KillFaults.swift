@@ -9,21 +9,21 @@ enum KillFaults: FaultClass {
     case savepoints = "savepoints", groups = "group commits"
     case snapshot = "creating and deleting snapshots"
     case rollback = "rollback", migration = "migration"
-    case branches = "creating, changing and deleting branches", merge = "merging branches"
+    case branches = "creating, changing and deleting branches", merge = "merging branches and drafts"
 
     init(_ commit: Int, _ workload: Workload) {
       self =
         switch commit == 0 ? nil : workload.kind(commit) {
         case nil: .create
-        case .clone: .clone
+        case .clone, .draft: .clone
         case .snapshot, .someSnapshots, .allSnapshots: .snapshot
         case .rollback, .objectRollback: .rollback
         case .migration, .automaticMigration, .mappingMigration, .chainedMigration: .migration
         case .deletion, .cleaning: .delete
         case .savepoints: .savepoints
         case .grouped: .groups
-        case .publish, .update: .merge
-        case .base, .changes, .spilling, .staged, .large, .rival: .write
+        case .publish, .update, .draftMerge: .merge
+        case .base, .changes, .spilling, .staged, .large, .rival, .draftChanges: .write
         default: .branches
         }
     }

@@ -26,7 +26,7 @@ enum RandomKillFaults: FaultClass {
     Aim(id: "branch", title: "at a random time while creating, changing and deleting branches", count: 75) {
       $0?.isOfBranches == true
     },
-    Aim(id: "merge", title: "at a random time during a merge", count: 75) { $0?.isMerge == true },
+    Aim(id: "merge", title: "at a random time during a merge", count: 75) { $0?.isMerge == true || $0 == .draftMerge },
     Aim(id: "group", title: "at a random time during a group commit", count: 75) { $0 == .grouped },
     Aim(id: "copy", title: "at a random time during a backup or restore", count: 75, isOfCopies: true) { $0 == nil },
   ]

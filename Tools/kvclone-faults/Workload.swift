@@ -42,6 +42,8 @@ struct Workload: Sendable {
     /// Changes the store, or the latest branch, so that both exclude each other; merges the latest branch into the
     /// store, or the store into the branch.
     case rival, branchRival, publish, update
+    /// Clones a project with a base; changes the clone; merges it back.
+    case draft, draftChanges, draftMerge
 
     var isMerge: Bool { self == .publish || self == .update }
     var isOfBranches: Bool {
@@ -61,7 +63,8 @@ struct Workload: Sendable {
     [
       .base, .snapshot, .clone, .changes, .objectRollback, .rollback, .branch, .rival, .branchRival, .branchChanges,
       .changes, .branchSnapshot, .publish, .branchDeletion, .changes, .update, .branchSnapshot, .branchChanges,
-      .branchRollback, .deletedBranch, .spilling, .staged, .migration, .someSnapshots, .allSnapshots, .cleaning,
+      .branchRollback, .deletedBranch, .draft, .draftChanges, .changes, .draftMerge, .spilling, .staged, .migration,
+      .someSnapshots, .allSnapshots, .cleaning,
     ] + group(of: 2) + [.savepoints] + group(of: 7)
   private static let schedule: [Kind] =
     quickSchedule + [
@@ -87,7 +90,7 @@ struct Workload: Sendable {
   private static let later: [Kind] = [
     .changes, .snapshot, .clone, .spilling, .grouped, .grouped, .grouped, .rollback, .deletion, .staged, .savepoints,
     .objectRollback, .branch, .branchChanges, .changes, .update, .branchSnapshot, .branchDeletion, .branchRollback,
-    .publish, .deletedBranch, .changes, .allSnapshots, .cleaning,
+    .publish, .deletedBranch, .draft, .draftChanges, .changes, .draftMerge, .allSnapshots, .cleaning,
   ]
 
   func kind(_ number: Int) -> Kind {
@@ -157,6 +160,7 @@ struct Workload: Sendable {
     case .allSnapshots: try deleteSnapshots(number, store, &random, onlyInner: false)
     case .migration, .automaticMigration, .mappingMigration, .chainedMigration: try migrate(number, store, at: path)
     case .rival: try write("rival", number, store, random) { try $0.compete(isOnBranch: false, &$1) }
+    case .draft, .draftChanges, .draftMerge: try performOnDraft(number, store, &random)
     default: try performOnBranch(number, store, &random)
     }
   }
@@ -178,7 +182,7 @@ struct Workload: Sendable {
 
   static func snapshotName(_ number: Int) -> String { "commit-\(number)" }
 
-  private static func cloneOptions(_ number: Int) -> CloneOptions {
+  static func cloneOptions(_ number: Int) -> CloneOptions {
     var options = CloneOptions()
     options.idempotencyKey = "commit \(number)"
     options.recordsProvenance = true

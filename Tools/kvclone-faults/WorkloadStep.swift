@@ -129,6 +129,12 @@ struct WorkloadStep {
     try cover(projects[isOnBranch ? 1 : 0], photo, &transaction)
   }
 
+  /// Changes the title of a draft, and adds a photo to it.
+  mutating func changeDraft(_ draft: ObjectID, _ transaction: inout WriteTransaction) throws {
+    try transaction.set(draft, "title", .string(title("draft")))
+    if let album = try transaction.members(draft, "albums").first { try insertPhoto(&transaction, album: album) }
+  }
+
   /// Streams a blob in several chunks.
   private mutating func streamNotes(_ transaction: inout WriteTransaction) throws {
     guard let project = random.element(projects) else { return }
