@@ -81,7 +81,7 @@ extension BranchRun {
     draftMerges += 1
     try copies[index].dropDeleted()
     for info in try store.snapshots() where !copies[index].snapshots.contains(where: { $0.name == info.name }) {
-      copies[index].snapshots.append(.init(name: info.name, oracle: before, isAutomatic: true))
+      copies[index].note(info.name, before, isAutomatic: true)
     }
     try reload(index)
     let after = copies[index].oracle
