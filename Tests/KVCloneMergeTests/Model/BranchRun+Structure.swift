@@ -113,6 +113,24 @@ extension BranchRun {
     }
   }
 
+  /// Resets a branch to its base, or to a snapshot of its own.
+  func resetBranch(_ index: Int) throws {
+    guard let name = copies[index].name else { return }
+    let past = chance(in: 2) ? operations.pick(copies[index].snapshots) : nil
+    guard past != nil || copies[index].knowsBase else { return }
+    let snapshot = try past.map { try copies[index].store.snapshot(named: $0.name) }
+    let expected = past?.oracle ?? copies[index].base
+    do {
+      let result = try test.store.branches.reset(name, to: snapshot)
+      #expect(expected.isUnique, "a conflict was brought back, \(place)")
+      try noteRollback(result, to: expected, index)
+      if let past { copies[index].noteRollback(to: past) }
+    } catch is ValidationError {
+      #expect(past?.isFromWithin == true && !expected.isUnique, "refused without a conflict, \(place)")
+      refused += 1
+    }
+  }
+
   /// Rolls back one object, and the objects that depend on it.
   func rollBackObjects(_ index: Int) throws {
     let copy = copies[index]
@@ -135,8 +153,12 @@ extension BranchRun {
 
   private func noteRollback(_ result: RollbackResult, to oracle: StoreOracle, _ index: Int) throws {
     rollbacks += 1
-    let automatic = try #require(result.automaticSnapshot)
-    try noteAutomatic(automatic.name, copies[index].oracle, index)
+    // A branch without changes of its own is reset to its base without one.
+    if let automatic = result.automaticSnapshot {
+      try noteAutomatic(automatic.name, copies[index].oracle, index)
+    } else {
+      #expect(copies[index].name != nil && copies[index].oracle == oracle, "\(place)")
+    }
     copies[index].oracle = oracle
   }
 

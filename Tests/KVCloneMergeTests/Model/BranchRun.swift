@@ -100,6 +100,7 @@ final class BranchRun {
     case 10..<13: try merge()
     case 13: try makeDraft(index)
     case 14: try mergeDraft()
+    case 15: try resetBranch(index)
     default: break
     }
     if let first = operations.pick(copies[index].snapshots) {
