@@ -13,15 +13,17 @@ extension Workload {
       _ = try store.clone([project], options: options)
       return
     }
-    guard let draft = try store.drafts().last?.roots.first else { return try changes(number, store, random) }
+    guard let draft = try store.drafts.list().last?.roots.first else { return try changes(number, store, random) }
     if kind(number) == .draftChanges {
       return try write("draft", number, store, random) { try $0.changeDraft(draft, &$1) }
     }
-    let plan = try store.planMerge(draft, options: MergeOptions(policy: .theirs))
-    let result = try store.merge(draft, options: MergeOptions(policy: .theirs))
+    let plan = try store.drafts.planMerge(draft, options: MergeOptions(policy: .theirs))
+    let result = try store.drafts.merge(draft, options: MergeOptions(policy: .theirs))
     guard result.counts == plan.counts, result.objects.updated > 0 else {
       throw Finding("commit \(number) merged something else than its plan")
     }
-    guard try store.drafts().isEmpty else { throw Finding("the draft of commit \(number) is left after its merge") }
+    guard try store.drafts.list().isEmpty else {
+      throw Finding("the draft of commit \(number) is left after its merge")
+    }
   }
 }

@@ -73,7 +73,7 @@ private struct Drafts {
     var options = MergeOptions()
     options.keepsClones = keepsClones
     var count = 0
-    let seconds = try Measuring.seconds { count = try store.merge(draft, options: options).objects.updated }
+    let seconds = try Measuring.seconds { count = try store.drafts.merge(draft, options: options).objects.updated }
     guard count == 10 else { throw PeerFailure("the merge changed \(count) objects") }
     return seconds
   }

@@ -65,13 +65,13 @@ extension BranchRun {
     let store = copies[index].store
     guard let clone = before.objects[draft.root] else {
       #expect(throws: MergeError.self, "a draft without its root was merged, \(place)") {
-        try store.merge(draft.root, options: options)
+        try store.drafts.merge(draft.root, options: options)
       }
       return
     }
     do {
-      let plan = try store.planMerge(draft.root, options: options)
-      let result = try store.merge(draft.root, options: options)
+      let plan = try store.drafts.planMerge(draft.root, options: options)
+      let result = try store.drafts.merge(draft.root, options: options)
       #expect(result.counts == plan.counts, "the plan, \(self.place)")
     } catch is MergeError {
       // Drafts of its clones, broken rules of the model, or a branch that got the name of an earlier one.
@@ -94,13 +94,13 @@ extension BranchRun {
     for (id, object) in after.objects where !draft.sources.contains(id) && !draft.clones.contains(id) {
       #expect(before.objects[id]?.values == object.values, "\(id) is no part of the draft, \(self.place)")
     }
-    #expect(throws: MergeError.self, "a draft was merged twice, \(self.place)") { try store.merge(draft.root) }
+    #expect(throws: MergeError.self, "a draft was merged twice, \(self.place)") { try store.drafts.merge(draft.root) }
   }
 
   /// Deletes all clones of drafts in the store, and then their bases.
   func discardDrafts() throws {
     drafts = []
-    for info in try test.store.drafts() {
+    for info in try test.store.drafts.list() {
       let roots = info.roots.filter { copies[0].oracle.objects[$0] != nil }
       try test.store.write { tx in _ = try tx.delete(roots) }
       _ = try copies[0].oracle.delete(roots)
