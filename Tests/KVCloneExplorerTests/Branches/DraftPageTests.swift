@@ -21,7 +21,7 @@ import Testing
       options.keepsBase = true
       self.fixture = fixture
       self.source = source
-      clone = try fixture.store.clone(source, options: options).root
+      clone = try #require(try fixture.store.clone([source], options: options).roots.first)
     }
 
     func setName(_ id: ObjectID, _ name: String) throws {

@@ -41,6 +41,7 @@ struct CloneForm: Sendable {
     options.rules = rules
     options.passingExclusionList = try Self.flag(items, "passing")
     options.recordsProvenance = try Self.flag(items, "provenance")
+    options.keepsBase = try Self.flag(items, "keeps-base")
     options.references = try Self.choice(items, "references", ["remap": .remap, "keep": .keepOriginal]) ?? .remap
     options.blobs = try Self.choice(items, "blobs", ["share": .share, "copy": .copy]) ?? .share
     options.count = try Self.number(items, "count", Int.self, 1...Self.maximumCount) ?? 1
@@ -60,6 +61,7 @@ struct CloneForm: Sendable {
     for (name, rule) in rules.sorted(by: { $0.key < $1.key }) { items.append(("rule", "\(name)=\(rule.rawValue)")) }
     if options.passingExclusionList { items.append(("passing", "1")) }
     if options.recordsProvenance { items.append(("provenance", "1")) }
+    if options.keepsBase { items.append(("keeps-base", "1")) }
     if options.references == .keepOriginal { items.append(("references", "keep")) }
     if options.blobs == .copy { items.append(("blobs", "copy")) }
     if options.count != 1 { items.append(("count", "\(options.count)")) }

@@ -95,6 +95,9 @@ struct CloneOptionsForm {
       Components.checkboxes(
         "Provenance", name: "provenance",
         options: [("1", "record the source of each clone", options.recordsProvenance)]),
+      Components.checkboxes(
+        "Draft", name: "keeps-base",
+        options: [("1", "keep the base, to merge the clone back", options.keepsBase)]),
     ])
   }
 

@@ -30,6 +30,9 @@ struct ConflictView {
       """
   }
 
+  /// The object with the property.
+  private var place: String { conflict.property.map { "\(conflict.object).\($0)" } ?? conflict.object }
+
   /// The side that has the object.
   private var shownSide: MergeSide { conflict.kind == .deletedOurs ? .theirs : .ours }
 
@@ -122,7 +125,7 @@ struct ConflictView {
     let text = AnswerChoice.text(given ?? proposal, schema)
     return Components.hidden([("conflict.\(number)", AnswerText.text(conflict))])
       + Components.radios(
-        "Answer", name: "choice.\(number)",
+        "Answer for \(place)", name: "choice.\(number)",
         options: options.map { (value: $0.value, title: $0.title, isChecked: $0.value == selected) })
       + (hasValue ? field(number, text) : .empty)
   }
@@ -142,7 +145,7 @@ struct ConflictView {
         AnswerChoice.attribute(of: conflict, context.store.schema).map { "\($0.type.rawValue), as in a dump" }
           ?? "an object, such as \(conflict.object)"
       }
-    return Components.field("Value", name: "value.\(number)", value: text, hint: hint, isMonospaced: true)
+    return Components.field("Value of \(place)", name: "value.\(number)", value: text, hint: hint, isMonospaced: true)
   }
 
   /// Whether the kind of the conflict takes a value that a text can give.

@@ -122,7 +122,8 @@ enum MergeTarget: Sendable {
       return try context.root.branches.planPublish(
         name, only: try form.objects(of: name, context), options: options)
     case .update(let name): return try context.root.branches.planUpdate(name, options: options)
-    case .draft(let object): return try context.store.drafts.planMerge(try Self.clone(object, context), options: options)
+    case .draft(let object):
+      return try context.store.drafts.planMerge(try Self.clone(object, context), options: options)
     }
   }
 
