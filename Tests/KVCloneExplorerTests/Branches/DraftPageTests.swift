@@ -28,6 +28,13 @@ import Testing
       try fixture.store.write { tx in try tx.set(id, "name", .string(name)) }
     }
 
+    func setImages() throws {
+      try fixture.store.write { tx in
+        try tx.set(source, "data", .binary(LibraryHistory.oldCover))
+        try tx.set(clone, "data", .binary(LibraryHistory.newCover))
+      }
+    }
+
     func name(_ id: ObjectID) throws -> String? {
       try fixture.store.read { tx in
         guard case .string(let name)? = try tx.value(id, "name") else { return nil }
@@ -97,6 +104,17 @@ import Testing
     #expect(try !draft.exists(draft.clone))
     #expect(await client.page(try #require(response.header("Location"))).contains("Roll the store back"))
     try draft.fixture.expectClean()
+  }
+
+  @Test("the images of the source and of the clone are side by side")
+  func images() async throws {
+    let draft = try Draft()
+    try draft.setImages()
+    let client = ExplorerClient(draft.fixture.store)
+    let page = await client.page(draft.path)
+    for object in [draft.source, draft.clone] {
+      #expect(page.contains("src=\"/objects/Note/\(object.serial)/blob/data\""))
+    }
   }
 
   @Test("P7: on request, the clones stay as ordinary objects")

@@ -87,7 +87,7 @@ struct ConflictView {
   private func table(_ object: ObjectName) -> HTML {
     var rows: [(name: HTML, values: [HTML?])] = []
     if let values = item.values {
-      rows.append((Components.code(values.name), MergeValues(values, object, content, context).cells))
+      rows.append((Components.code(values.name), MergeValues(values, conflict.id, object, content, context).cells))
     }
     if conflict.oursChange != nil || conflict.theirsChange != nil {
       rows.append(("Last change", ["", Self.change(conflict.oursChange), Self.change(conflict.theirsChange)]))
@@ -178,28 +178,37 @@ struct ConflictView {
 struct MergeValues {
   private let values: MergeContent.Values
   private let object: ObjectName
+  /// The object in theirs: a clone, or the object itself.
+  private let other: ObjectName
   private let content: MergeContent
   private let context: PageContext
 
   init(
-    _ values: MergeContent.Values, _ object: ObjectName, _ content: MergeContent, _ context: PageContext
+    _ values: MergeContent.Values, _ id: ObjectID, _ object: ObjectName, _ content: MergeContent,
+    _ context: PageContext
   ) {
     (self.values, self.object, self.content, self.context) = (values, object, content, context)
+    other = ObjectName(entity: object.entity, serial: content.states.clones[id]?.serial ?? object.serial)
   }
 
   /// Base, ours, theirs, and the result if the plan has one. In texts, what differs from the base is marked.
   var cells: [HTML?] {
     let states = content.states
-    let theirs = hasClones ? nil : states.theirs
-    var cells = [cell(values.base, states.base), cell(values.ours, states.ours), cell(values.theirs, theirs)]
+    var cells = [
+      cell(values.base, object, states.base), cell(values.ours, object, states.ours),
+      cell(values.theirs, other, states.theirs),
+    ]
     if let result = values.result {
-      cells.append(cell(result, values.isResultOfOurs ? states.ours : theirs, isMerged: true))
+      let isOurs = values.isResultOfOurs
+      cells.append(cell(result, isOurs ? object : other, isOurs ? states.ours : states.theirs, isMerged: true))
     }
     return cells
   }
 
-  /// - Parameter state: nil for a state that does not have the value under the object's own id.
-  private func cell(_ side: ObjectComparison.Side, _ state: StoreState?, isMerged: Bool = false) -> HTML? {
+  /// - Parameter state: nil for the base of a draft, which no page shows.
+  private func cell(
+    _ side: ObjectComparison.Side, _ object: ObjectName, _ state: StoreState?, isMerged: Bool = false
+  ) -> HTML? {
     if case .bytes(let count, _) = side, state == nil { return Components.bytes(count) }
     let shown = state ?? content.states.ours
     var view = ComparedValue(
@@ -207,9 +216,6 @@ struct MergeValues {
     view.hasMembers = state != nil && !isMerged
     return view.html(side, marked(side), context)
   }
-
-  /// Whether theirs are clones, which have ids of their own.
-  private var hasClones: Bool { if case .draft = content.target { true } else { false } }
 
   private func marked(_ side: ObjectComparison.Side) -> HTML? {
     guard case .text(let text) = side, case .text(let base) = values.base, text != base else { return nil }

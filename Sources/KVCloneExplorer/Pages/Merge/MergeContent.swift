@@ -102,24 +102,25 @@ struct MergeContent: Sendable {
                 : Values(
                   name: name, base: Self.side(conflict.base, name, conflict.id, base),
                   ours: Self.side(conflict.ours, name, conflict.id, ours),
-                  theirs: Self.side(conflict.theirs, name, conflict.id, theirs))
+                  theirs: Self.side(conflict.theirs, name, states.clones[conflict.id] ?? conflict.id, theirs))
             }
             return Conflict(
               conflict: conflict, answer: item.answer, values: values,
               other: conflict.other.map { (try? ours.nameOfAny($0)) ?? "\($0)" })
           }
           let changes = listed.map { change in
-            Change(
+            let other = states.clones[change.id] ?? change.id
+            return Change(
               change: change,
               properties: change.properties.map { property in
                 let isOurs = property.result == property.ours
                 return Values(
                   name: property.name, base: Self.side(property.base, property.name, change.id, base),
                   ours: Self.side(property.ours, property.name, change.id, ours),
-                  theirs: Self.side(property.theirs, property.name, change.id, theirs),
+                  theirs: Self.side(property.theirs, property.name, other, theirs),
                   result: isOurs
                     ? Self.side(property.result, property.name, change.id, ours)
-                    : Self.side(property.result, property.name, change.id, theirs),
+                    : Self.side(property.result, property.name, other, theirs),
                   isResultOfOurs: isOurs)
               })
           }

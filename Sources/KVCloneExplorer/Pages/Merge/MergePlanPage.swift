@@ -202,7 +202,7 @@ struct MergePlanPage: Page {
         ("result", "new"),
       ],
       rows: item.properties.map { values in
-        (name: Components.code(values.name), values: MergeValues(values, object, content, context).cells)
+        (name: Components.code(values.name), values: MergeValues(values, change.id, object, content, context).cells)
       })
     let names = item.properties.map(\.name).prefix(12).joined(separator: ", ")
     return "<div>\(heading)\(Components.details(names, table, isOpen: content.changes.count <= 5))</div>"

@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneCore
 import KVCloneMerge
 
 /// A merge that a page plans and runs.
@@ -89,6 +90,8 @@ enum MergeTarget: Sendable {
     let theirs: StoreState
     /// The branch with the states; nil if it is that of the page.
     let branch: String?
+    /// The clones of a draft by their sources.
+    var clones: [ObjectID: ObjectID] = [:]
 
     /// The items of the query of pages at a state.
     func items(_ context: PageContext, of state: StoreState) -> [(name: String, value: String?)] {
@@ -107,8 +110,22 @@ enum MergeTarget: Sendable {
         return States(store: branch, base: base, ours: .present, theirs: store, branch: name)
       }
       return States(store: branch, base: base, ours: store, theirs: .present, branch: name)
-    case .draft: return States(store: context.store, base: nil, ours: .present, theirs: .present, branch: nil)
+    case .draft(let object):
+      var states = States(store: context.store, base: nil, ours: .present, theirs: .present, branch: nil)
+      states.clones = try Self.clones(of: try Self.clone(object, context), context.store)
+      return states
     }
+  }
+
+  private static func clones(of root: ObjectID, _ store: ObjectStore) throws -> [ObjectID: ObjectID] {
+    let session = try store.readSession()
+    var clones: [ObjectID: ObjectID] = [:]
+    guard let draft = try CloneBase.draft(of: root, in: session)?.draft else { return [:] }
+    try CloneBase.find(draft.base, in: session)?.forEachClone(in: session) { (clone, entry) throws(StoreError) in
+      if entry.draft?.copy == draft.copy { clones[entry.source] = clone }
+      return true
+    }
+    return clones
   }
 
   // MARK: Calls
