@@ -1,0 +1,73 @@
+extension DictionaryMerge {
+  /// Unites objects with the same unique values, one of which is new (M5).
+  mutating func unite() {
+    for (owner, names) in model.entities.flatMap({ entity in entity.constraints.map { (entity.name, $0) } }) {
+      var groups: [[DictionaryValue]: [Int]] = [:]
+      for (id, object) in result.objects where model.isKind(object.entity, of: owner) {
+        let values = names.compactMap { object.values[$0] }
+        if values.count == names.count { groups[values, default: []].append(id) }
+      }
+      for group in groups.values where group.count == 2 {
+        let isOpen = group.contains { id in
+          openObjects.contains(id) || names.contains { openPlaces.contains(Place(object: id, property: $0)) }
+        }
+        if !isOpen { unite(group.sorted()) }
+      }
+    }
+  }
+
+  private mutating func unite(_ pair: [Int]) {
+    guard entity(pair[0]) == entity(pair[1]) else { return }
+    // A new object of one side against any that the other side has.
+    let new = pair.filter { base.objects[$0] == nil }
+    guard let first = new.first(where: { onlySide($0) == .theirs }) ?? new.first, let newSide = onlySide(first),
+      let second = pair.first(where: { $0 != first }), state(newSide.other).objects[second] != nil
+    else { return }
+    let (mine, other) = newSide == .ours ? (first, second) : (second, first)
+    let side = ask(.notUnique, mine, other: other, rules: rules(entity(mine), nil))
+    guard let side else { return }
+    // The older id stays, that of ours if both are new.
+    let kept = base.objects[other] != nil ? other : mine
+    let dropped = kept == mine ? other : mine
+    merge(dropped, into: kept, preferred: side == .ours ? mine : other)
+  }
+
+  private mutating func merge(_ dropped: Int, into kept: Int, preferred: Int) {
+    guard let first = result.objects[kept], let second = result.objects[dropped] else { return }
+    let isKept = preferred == kept
+    united[dropped] = kept
+    result.objects[kept]?.values = first.values.merging(second.values) { isKept ? $0 : $1 }
+    for relationship in model.relationships(first.entity) {
+      let (mine, other) = (first.links[relationship.name] ?? [], second.links[relationship.name] ?? [])
+      let isFirst = relationship.isToMany || other.isEmpty || (isKept && !mine.isEmpty)
+      let list = relationship.isToMany ? mine + other.filter { !mine.contains($0) } : isFirst ? mine : other
+      result.setMembers(kept, relationship.name, list)
+    }
+    for id in result.objects.keys where id != dropped {
+      for relationship in model.relationships(entity(id)) {
+        var list = result.members(id, relationship.name)
+        guard let index = list.firstIndex(of: dropped) else { continue }
+        if list.contains(kept) { list.remove(at: index) } else { list[index] = kept }
+        result.setMembers(id, relationship.name, list)
+      }
+    }
+    result.objects[dropped] = nil
+    for relationship in model.relationships(first.entity) where !relationship.isToMany {
+      // A one-to-one partner that the union does not have is free.
+      guard let inverse = model.inverse(relationship), !inverse.isToMany else { continue }
+      let partner = result.members(kept, relationship.name)
+      for id in result.objects.keys where !partner.contains(id) && id != kept {
+        guard model.relationship(inverse.name, entity(id)) == inverse else { continue }
+        result.setMembers(id, inverse.name, result.members(id, inverse.name).filter { $0 != kept })
+      }
+    }
+    for relationship in model.relationships(first.entity) where !relationship.isToMany {
+      guard let inverse = model.inverse(relationship), inverse.isToMany else { continue }
+      let target = result.members(kept, relationship.name)
+      for id in result.objects.keys where !target.contains(id) {
+        guard model.relationship(inverse.name, entity(id)) == inverse else { continue }
+        result.setMembers(id, inverse.name, result.members(id, inverse.name).filter { $0 != kept })
+      }
+    }
+  }
+}

@@ -1,0 +1,215 @@
+/// A random model, a base, and the transactions of both sides since.
+struct RandomHistory {
+  let seed: UInt64
+  let model: DictionaryModel
+  var baseEdits: [[DictionaryEdit]] = []
+  var oursEdits: [[DictionaryEdit]] = []
+  var theirsEdits: [[DictionaryEdit]] = []
+  var options = DictionaryOptions()
+
+  init(seed: UInt64) {
+    var models = DictionaryGenerator(seed: seed)
+    self.init(seed: seed, model: models.model())
+  }
+
+  /// A history of a given model, such as one of the corpus.
+  init(seed: UInt64, model: DictionaryModel) {
+    self.seed = seed
+    self.model = model
+    var source = EditSource(model: model, seed: seed)
+    var state = DictionaryState(model: model)
+    source.nextID = 1
+    baseEdits = source.transactions(4 + source.random.below(6), from: &state, inserts: 100)
+    baseEdits += source.transactions(4 + source.random.below(8), from: &state, inserts: 0)
+    var (ours, theirs) = (state, state)
+    source.nextID = 10_001
+    oursEdits = source.transactions(1 + source.random.below(5), from: &ours, inserts: 15)
+    source.nextID = 20_001
+    theirsEdits = source.transactions(1 + source.random.below(5), from: &theirs, inserts: 15)
+    options = source.options()
+  }
+
+  var base: DictionaryState { Self.state(DictionaryState(model: model), baseEdits) }
+  var ours: DictionaryState { Self.state(base, oursEdits) }
+  var theirs: DictionaryState { Self.state(base, theirsEdits) }
+
+  /// The state after transactions. Those that do not apply any more, as after shrinking, change nothing.
+  static func state(_ start: DictionaryState, _ edits: [[DictionaryEdit]]) -> DictionaryState {
+    edits.reduce(start) { $0.applying($1) ?? $0 }
+  }
+
+  /// The history without transactions that do not apply.
+  var valid: RandomHistory {
+    var history = self
+    var state = DictionaryState(model: model)
+    history.baseEdits = Self.applicable(baseEdits, &state)
+    var (ours, theirs) = (state, state)
+    history.oursEdits = Self.applicable(oursEdits, &ours)
+    history.theirsEdits = Self.applicable(theirsEdits, &theirs)
+    return history
+  }
+
+  private static func applicable(_ edits: [[DictionaryEdit]], _ state: inout DictionaryState) -> [[DictionaryEdit]] {
+    edits.filter { transaction in
+      guard let next = state.applying(transaction) else { return false }
+      state = next
+      return true
+    }
+  }
+
+  /// Removes transactions, then single edits, as long as the history still fails.
+  func shrunk(while fails: (RandomHistory) -> Bool) -> RandomHistory {
+    var history = self
+    let lists: [WritableKeyPath<RandomHistory, [[DictionaryEdit]]>] = [\.theirsEdits, \.oursEdits, \.baseEdits]
+    var isSmaller = true
+    func attempt(_ change: (inout RandomHistory) -> Void) {
+      var next = history
+      change(&next)
+      next = next.valid
+      if fails(next) {
+        history = next
+        isSmaller = true
+      }
+    }
+    while isSmaller {
+      isSmaller = false
+      for list in lists {
+        for index in history[keyPath: list].indices.reversed() where index < history[keyPath: list].count {
+          attempt { $0[keyPath: list].remove(at: index) }
+        }
+        for index in history[keyPath: list].indices {
+          guard index < history[keyPath: list].count, history[keyPath: list][index].count > 1 else { continue }
+          for edit in history[keyPath: list][index].indices.reversed() {
+            guard index < history[keyPath: list].count, edit < history[keyPath: list][index].count else { continue }
+            attempt { $0[keyPath: list][index].remove(at: edit) }
+          }
+        }
+      }
+    }
+    return history
+  }
+}
+
+/// Makes valid random transactions over a state.
+struct EditSource {
+  let model: DictionaryModel
+  var random: DictionaryRandom
+  var values: DictionaryGenerator
+  var nextID = 1
+
+  init(model: DictionaryModel, seed: UInt64) {
+    self.model = model
+    random = DictionaryRandom(seed: seed ^ 0x5EED)
+    values = DictionaryGenerator(seed: seed ^ 0xFACE)
+  }
+
+  /// At most `count` transactions that the state accepts; `inserts` is the percentage of insertions.
+  mutating func transactions(_ count: Int, from state: inout DictionaryState, inserts: Int) -> [[DictionaryEdit]] {
+    var result: [[DictionaryEdit]] = []
+    for _ in 0..<count {
+      for _ in 0..<6 {
+        guard let edits = random.isTrue(inserts) ? insertion(state) : change(state) else { continue }
+        guard let next = state.applying(edits) else { continue }
+        state = next
+        result.append(edits)
+        break
+      }
+    }
+    return result
+  }
+
+  mutating func options() -> DictionaryOptions {
+    var options = DictionaryOptions()
+    options.policy = random.pick([nil, .ours, .theirs, nil]) ?? nil
+    for entity in model.entities where random.isTrue(15) {
+      if random.isTrue(40) {
+        options.rules[entity.name] = random.pick([.ours, .theirs])
+      } else if let attribute = random.pick(entity.attributes) {
+        let rule: DictionaryRule? = random.pick(
+          attribute.type.isNumber ? [.sum, .max, .skip, .ours] : [.theirs, .skip])
+        options.rules["\(entity.name).\(attribute.name)"] = rule
+      }
+    }
+    return options
+  }
+
+  private mutating func insertion(_ state: DictionaryState) -> [DictionaryEdit]? {
+    guard let entity = random.pick(model.entities.filter { !$0.isAbstract }) else { return nil }
+    let id = nextID
+    nextID += 1
+    var object: [String: DictionaryValue] = [:]
+    for attribute in model.attributes(entity.name) where !attribute.isOptional || random.isTrue(70) {
+      object[attribute.name] = values.value(attribute)
+    }
+    var edits = [DictionaryEdit.insert(id, entity: entity.name, values: object)]
+    for relationship in model.relationships(entity.name) {
+      let isNeeded = !relationship.isOptional || relationship.minimum > 0
+      guard isNeeded || random.isTrue(50) else { continue }
+      for _ in 0..<(relationship.isToMany ? max(1, relationship.minimum) : 1) {
+        guard let target = random.pick(targets(relationship, state)) else { break }
+        edits.append(
+          relationship.isToMany
+            ? .link(id, relationship: relationship.name, target: target, index: nil)
+            : .setToOne(id, relationship: relationship.name, target: target))
+      }
+    }
+    return edits
+  }
+
+  private func targets(_ relationship: DictionaryRelationship, _ state: DictionaryState) -> [Int] {
+    state.objects.filter { model.isKind($0.value.entity, of: relationship.destination) }.keys.sorted()
+  }
+
+  private mutating func change(_ state: DictionaryState) -> [DictionaryEdit]? {
+    guard let id = random.pick(state.objects.keys.sorted()), let object = state.objects[id] else { return nil }
+    switch random.below(100) {
+    case ..<12: return [.delete([id])]
+    case ..<18: return swap(id, object, state)
+    case ..<45:
+      guard let attribute = random.pick(model.attributes(object.entity)) else { return nil }
+      let isNil = attribute.isOptional && random.isTrue(15)
+      let first = DictionaryEdit.set(id, attribute: attribute.name, value: isNil ? nil : values.value(attribute))
+      // Set and set back is no change.
+      let back = DictionaryEdit.set(id, attribute: attribute.name, value: object.values[attribute.name])
+      return random.isTrue(8) ? [first, back] : [first]
+    default: return relink(id, object, state)
+    }
+  }
+
+  /// Exchanges the values of a constraint between two objects.
+  private mutating func swap(_ id: Int, _ object: DictionaryObject, _ state: DictionaryState) -> [DictionaryEdit]? {
+    guard let (owner, names) = model.constraints(object.entity).first else { return nil }
+    let others = state.objects.keys.sorted().filter { other in
+      other != id && state.objects[other].map { model.isKind($0.entity, of: owner) } ?? false
+    }
+    guard let other = random.pick(others) else { return nil }
+    return names.flatMap { name -> [DictionaryEdit] in
+      [
+        .set(id, attribute: name, value: state.objects[other]?.values[name]),
+        .set(other, attribute: name, value: object.values[name]),
+      ]
+    }
+  }
+
+  private mutating func relink(_ id: Int, _ object: DictionaryObject, _ state: DictionaryState) -> [DictionaryEdit]? {
+    guard let relationship = random.pick(model.relationships(object.entity)) else { return nil }
+    let members = state.members(id, relationship.name)
+    let target = random.pick(targets(relationship, state))
+    guard relationship.isToMany else {
+      return [.setToOne(id, relationship: relationship.name, target: random.isTrue(20) ? nil : target)]
+    }
+    if relationship.isOrdered, members.count > 1, random.isTrue(45) {
+      return [.reorder(id, relationship: relationship.name, members: random.shuffled(members))]
+    }
+    if let member = random.pick(members), random.isTrue(30) {
+      return [.unlink(id, relationship: relationship.name, target: member)]
+    }
+    let isPlaced = relationship.isOrdered && random.isTrue(50)
+    return target.map {
+      [
+        .link(
+          id, relationship: relationship.name, target: $0, index: isPlaced ? random.below(members.count + 1) : nil)
+      ]
+    }
+  }
+}
