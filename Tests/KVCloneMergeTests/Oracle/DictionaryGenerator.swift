@@ -129,7 +129,7 @@ struct DictionaryGenerator {
     case .string: .string(random.pick(["a", "b", "c", "d", "e", "f", "g"])!)
     case .date: .date(Double(random.below(5)) * 1_000)
     case .boolean: .boolean(random.isTrue(50))
-    case .binary: .binary(Array(repeating: UInt8(random.below(3)), count: random.isTrue(50) ? 5 : 70_000))
+    case .binary: .binary(Array(repeating: UInt8(random.below(3)), count: random.isTrue(50) ? 5 : 40))
     case .composite:
       random.isTrue(30)
         ? .composite(["x": .integer(Int64(random.below(3)))])

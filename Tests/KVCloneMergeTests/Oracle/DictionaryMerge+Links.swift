@@ -54,8 +54,12 @@ extension DictionaryMerge {
     if let side = onlySide(id) { return state(side).members(id, relationship.name) }
     let old = base.members(id, relationship.name)
     let mine = members(.ours, id, relationship)
-    if skips(id, relationship) { return mine }
     let other = members(.theirs, id, relationship)
+    if skips(id, relationship) {
+      // Objects that theirs inserted keep their links, and an own inverse has the same links at both ends.
+      let isOwn = model.isOwnInverse(relationship)
+      return mine + other.filter { isOwn && base.objects[$0] == nil && onlySide($0) == .theirs }
+    }
     let kept = old.filter { mine.contains($0) && other.contains($0) }
     let added = (mine + other.filter { !mine.contains($0) }).filter { !old.contains($0) }
     return kept + added

@@ -19,13 +19,13 @@ struct RandomHistory {
     var source = EditSource(model: model, seed: seed)
     var state = DictionaryState(model: model)
     source.nextID = 1
-    baseEdits = source.transactions(4 + source.random.below(6), from: &state, inserts: 100)
-    baseEdits += source.transactions(4 + source.random.below(8), from: &state, inserts: 0)
+    baseEdits = source.transactions(3 + source.random.below(6), from: &state, inserts: 100)
+    baseEdits += source.transactions(6 + source.random.below(14), from: &state, inserts: 0, deletes: false)
     var (ours, theirs) = (state, state)
     source.nextID = 10_001
-    oursEdits = source.transactions(1 + source.random.below(5), from: &ours, inserts: 15)
+    oursEdits = source.transactions(1 + source.random.below(8), from: &ours, inserts: 15)
     source.nextID = 20_001
-    theirsEdits = source.transactions(1 + source.random.below(5), from: &theirs, inserts: 15)
+    theirsEdits = source.transactions(1 + source.random.below(8), from: &theirs, inserts: 15)
     options = source.options()
   }
 
@@ -104,11 +104,13 @@ struct EditSource {
   }
 
   /// At most `count` transactions that the state accepts; `inserts` is the percentage of insertions.
-  mutating func transactions(_ count: Int, from state: inout DictionaryState, inserts: Int) -> [[DictionaryEdit]] {
+  mutating func transactions(_ count: Int, from state: inout DictionaryState, inserts: Int, deletes: Bool = true)
+    -> [[DictionaryEdit]]
+  {
     var result: [[DictionaryEdit]] = []
     for _ in 0..<count {
       for _ in 0..<6 {
-        guard let edits = random.isTrue(inserts) ? insertion(state) : change(state) else { continue }
+        guard let edits = random.isTrue(inserts) ? insertion(state) : change(state, deletes) else { continue }
         guard let next = state.applying(edits) else { continue }
         state = next
         result.append(edits)
@@ -160,10 +162,15 @@ struct EditSource {
     state.objects.filter { model.isKind($0.value.entity, of: relationship.destination) }.keys.sorted()
   }
 
-  private mutating func change(_ state: DictionaryState) -> [DictionaryEdit]? {
-    guard let id = random.pick(state.objects.keys.sorted()), let object = state.objects[id] else { return nil }
+  private mutating func change(_ state: DictionaryState, _ deletes: Bool) -> [DictionaryEdit]? {
+    // A few objects take most of the changes, so that the sides meet.
+    let ids = state.objects.keys.sorted()
+    guard let id = random.pick(random.isTrue(50) ? Array(ids.prefix(3)) : ids), let object = state.objects[id] else {
+      return nil
+    }
+    if deletes, random.isTrue(12), let edits = shuffle(state) { return edits }
     switch random.below(100) {
-    case ..<12: return [.delete([id])]
+    case ..<12: return deletes ? [.delete([id])] : nil
     case ..<18: return swap(id, object, state)
     case ..<45:
       guard let attribute = random.pick(model.attributes(object.entity)) else { return nil }
@@ -174,6 +181,17 @@ struct EditSource {
       return random.isTrue(8) ? [first, back] : [first]
     default: return relink(id, object, state)
     }
+  }
+
+  /// Reorders a list with at least three members, which both sides can order differently.
+  private mutating func shuffle(_ state: DictionaryState) -> [DictionaryEdit]? {
+    let lists = state.objects.sorted { $0.key < $1.key }.flatMap { id, object in
+      object.links.sorted { $0.key < $1.key }.filter { name, members in
+        members.count > 2 && model.relationship(name, object.entity)?.isOrdered == true
+      }.map { (id: id, name: $0.key, members: $0.value) }
+    }
+    guard let list = random.pick(lists) else { return nil }
+    return [.reorder(list.id, relationship: list.name, members: random.shuffled(list.members))]
   }
 
   /// Exchanges the values of a constraint between two objects.
@@ -203,6 +221,10 @@ struct EditSource {
     }
     if let member = random.pick(members), random.isTrue(30) {
       return [.unlink(id, relationship: relationship.name, target: member)]
+    }
+    if relationship.isOrdered, random.isTrue(40) {
+      let added = random.shuffled(targets(relationship, state).filter { !members.contains($0) }).prefix(4)
+      return added.map { .link(id, relationship: relationship.name, target: $0, index: nil) }
     }
     let isPlaced = relationship.isOrdered && random.isTrue(50)
     return target.map {
