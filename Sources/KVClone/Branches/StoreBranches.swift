@@ -14,7 +14,7 @@ import KVCloneRecords
 /// try draft.write { tx in try tx.set(article, ["price": 12]) }
 /// ```
 ///
-/// What is written on a branch is seen on it only, and what is written elsewhere after its creation is not seen on it.
+/// Changes of a branch are seen on it only, and later changes elsewhere are not seen on it.
 /// A branch shares the file, the write lock, the hooks and the limits of its store.
 public struct StoreBranches: Sendable {
   package let store: ObjectStore

@@ -133,6 +133,15 @@ package struct CloneBase: Sendable {
     return isAbandoned
   }
 
+  /// Whether any base has expired, or has no clones any more.
+  static func isAnyOver(in session: borrowing Session) throws(StoreError) -> Bool {
+    for base in try all(in: session) {
+      if base.isExpired() { return true }
+      if try base.isAbandoned(in: session) { return true }
+    }
+    return false
+  }
+
   package func isExpired(at date: Date = Date()) -> Bool {
     value.expires.map { $0 <= date.timeIntervalSinceReferenceDate } ?? false
   }

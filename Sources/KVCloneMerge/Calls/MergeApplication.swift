@@ -17,7 +17,7 @@ struct MergeApplication: ~Copyable, SessionOwner {
   ///
   /// - Parameters:
   ///   - theirs: a session on theirs: it shows the inserted objects, and describes the blobs.
-  ///   - monitor: is asked every thousand operations.
+  ///   - monitor: checked every thousand operations.
   mutating func apply(
     _ plan: PlannedMerge, from theirs: borrowing Session, _ monitor: borrowing MergeMonitor
   ) throws {

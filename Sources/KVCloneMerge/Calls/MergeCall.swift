@@ -149,7 +149,6 @@ extension PlannedMerge {
       try MergeApplication.own(&session) { application in try application.apply(self, from: theirs, monitor) }
     }
     for case .delete(let ids) in operations {
-      try transaction.validateDelete(ObjectSet(ids))
       _ = try transaction.delete(ids)
     }
   }

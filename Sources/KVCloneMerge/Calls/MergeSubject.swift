@@ -2,7 +2,7 @@ import KVCloneCore
 
 /// Two sides that can be merged: a branch with its store, or clones with their sources.
 protocol MergeSubject: Sendable {
-  /// What has to be opened before a transaction begins.
+  /// Everything that is opened before a transaction begins.
   associatedtype Context
   /// The states of both sides in one transaction.
   associatedtype States: MergeStates
@@ -45,7 +45,7 @@ protocol MergeStates {
   var isMoving: Bool { get }
 }
 
-/// What a merge has written before its commit.
+/// The result of a merge before its commit.
 struct WrittenMerge {
   /// The names of the automatic snapshots.
   var snapshots: [String] = []

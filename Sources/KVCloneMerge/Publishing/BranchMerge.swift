@@ -23,7 +23,12 @@ struct BranchMerge: MergeSubject {
   }
 
   var operation: String { direction.rawValue }
-  var keyArguments: [String] { [direction.rawValue, name] }
+  /// With the number of the branch: another one may get its name.
+  var keyArguments: [String] {
+    let branch = try? store.branches.open(name)
+    let number = (branch?.engine as? BranchEngine).map { String($0.number) }
+    return [direction.rawValue, number ?? name]
+  }
 
   func open() throws -> (tables: BranchTables, branch: ObjectStore) {
     (try store.branches.existingTables(name), try store.branches.open(name))

@@ -9,7 +9,6 @@ struct BranchStates: MergeStates {
   /// The last commit that the states contain.
   let commit: UInt64
   let branch: ObjectStore
-  private let record: BranchValue
   private let direction: BranchMerge.Direction
   private let base: SessionMergeState
   private let ofStore: (now: SessionMergeState, changed: ObjectSet)
@@ -27,7 +26,7 @@ struct BranchStates: MergeStates {
     (self.branch, self.direction) = (branch, direction)
     let storage = StorageTransaction(lookingInto: view)
     commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter)
-    record = try BranchRecords.existing(storage, tables, name)
+    let record = try BranchRecords.existing(storage, tables, name)
     let layer = record.present
     let horizon = try BranchRecords.horizon(of: layer, branch: name, storage, tables, schema.orderedLists)
     let snapshot = try Snapshots.existing(storage, schema.tables, layer.baseName, epoch: layer.baseEpoch)
@@ -68,7 +67,7 @@ struct BranchStates: MergeStates {
     context.session(StorageTransaction(lookingInto: direction == .publish ? views.branch : views.store), schema)
   }
 
-  var isMoving: Bool { !ofStore.changed.isEmpty || direction == .publish && record.entryCount > 0 }
+  var isMoving: Bool { !ofStore.changed.isEmpty || direction == .publish && !ofBranch.changed.isEmpty }
 
   /// Records the changes of the store since the base in the history of a session on the branch.
   func noteChangesOfStore(in session: inout Session) throws(StoreError) {

@@ -37,7 +37,7 @@ package struct MergeSideStates {
     return MergeSideStates(base: base, now: now, changed: wanted, chunks: chunks)
   }
 
-  /// The side as it was at the fork.
+  /// The side at the fork.
   var unchanged: MergeSideStates { MergeSideStates(base: base, now: base, changed: ObjectSet()) }
 
   /// Returns a state that shows an object at the fork: unchanged objects are read from the present state, which costs
