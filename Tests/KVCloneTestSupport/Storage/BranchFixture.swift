@@ -1,4 +1,4 @@
-import KVClone
+package import KVClone
 package import KVCloneBranches
 package import KVCloneCore
 import KVCloneRecords
@@ -8,9 +8,9 @@ package final class BranchFixture {
   package let store: ObjectStore
   private let storage: StorageFixture
 
-  package init(_ kind: StorageKind) throws {
+  package init(_ kind: StorageKind, model: ManagedObjectModel = snapshotModel) throws {
     storage = try StorageFixture(kind)
-    store = try ObjectStore.create(in: storage.engine, model: snapshotModel)
+    store = try ObjectStore.create(in: storage.engine, model: model)
   }
 
   deinit { store.close() }
