@@ -121,6 +121,9 @@ import Testing
     snapshot.holds = ["hold"]
     snapshot.userInfo = Array("{}".utf8)
     try check(snapshot, Golden.snapshot)
+    var base = snapshot
+    (base.isAutomatic, base.isHidden, base.isDraft, base.holds) = (false, true, true, [])
+    try check(base, Golden.draftBase)
     snapshot.expires = 9
     #expect(try SnapshotValue(stored: snapshot.encoded(seed: 1), seed: 1) == snapshot)
     let known = snapshot
@@ -168,12 +171,17 @@ import Testing
 
   @Test func operations() throws {
     try check(ProvenanceValue(source: id, commit: 6, operation: 7), Golden.provenance)
+    let store = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))
     try check(
-      ProvenanceValue(
-        source: id, commit: 6, operation: 7, store: UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))),
-      Golden.provenanceOfOtherStore)
-    let flag = ValueEnvelope.encode(Array(repeating: 0, count: 24) + [2, 0, 0, 0, 0, 0, 0, 0], seed: 0)
-    #expect(throws: RecordError.badFlag) { try ProvenanceValue(stored: flag, seed: 0) }
+      ProvenanceValue(source: id, commit: 6, operation: 7, store: store), Golden.provenanceOfOtherStore)
+    let draft = ProvenanceValue.Draft(base: 9, copy: 3)
+    try check(ProvenanceValue(source: id, commit: 6, operation: 7, draft: draft), Golden.provenanceOfDraft)
+    try check(ProvenanceValue(source: id, commit: 6, operation: 7, store: store, draft: draft), Golden.provenanceOfBoth)
+    let known: [(flags: UInt8, error: RecordError)] = [(2, .tooShort), (4, .badFlag)]
+    for (flags, error) in known {
+      let payload: [UInt8] = Array(repeating: 0, count: 24) + [flags, 0, 0, 0, 0, 0, 0, 0]
+      #expect(throws: error) { try ProvenanceValue(stored: ValueEnvelope.encode(payload, seed: 0), seed: 0) }
+    }
     try check(
       OperationValue(
         commit: 6, time: 1.5, expires: 2.5, roots: [id], argumentDigest: [1, 2], result: Array("{}".utf8)),

@@ -109,10 +109,23 @@ struct SalvageCopy {
         guard ValueEnvelope.isIntact(copy value, seed: seed), try isReadable(code, key, value, seed) else {
           return true
         }
-        try writer.append(table, unsafePointers(copy key), unsafePointers(copy value))
+        let bytes = code == .provenance ? Self.withoutDraft(value, seed) : nil
+        if let bytes {
+          try writer.append(table, unsafePointers(copy key), unsafePointers(bytes.span.bytes))
+        } else {
+          try writer.append(table, unsafePointers(copy key), unsafePointers(copy value))
+        }
         return true
       }
     }
+  }
+
+  /// Returns the provenance of a draft's clone as that of an ordinary clone: the base is left behind with the snapshots,
+  /// and the new store may give its number to another one. Nil for other clones.
+  private static func withoutDraft(_ value: borrowing RawSpan, _ seed: UInt64) -> [UInt8]? {
+    guard var entry = try? ProvenanceValue(stored: copy value, seed: seed), entry.draft != nil else { return nil }
+    entry.draft = nil
+    return entry.encoded(seed: seed)
   }
 
   private func isReadable(

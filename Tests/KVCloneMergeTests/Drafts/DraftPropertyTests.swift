@@ -100,7 +100,7 @@ struct DraftEditor {
   private var generator: SeededGenerator
   private var nameCount = 0
 
-  init(_ seed: UInt64) { generator = SeededGenerator(seed) }
+  init(_ seed: UInt64) { generator = SeededGenerator(seed: seed) }
 
   mutating func change(_ document: ObjectID, in store: ObjectStore, commits: Int) throws {
     for _ in 0..<commits {
