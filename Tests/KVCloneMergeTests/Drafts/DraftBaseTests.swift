@@ -81,6 +81,7 @@ import Testing
     try store.set(first, "title", "first")
     try store.set(second, "title", "second")
     try store.drafts.merge(first)
+    _ = try store.deleteExpiredSnapshots()
     #expect(try store.branches.bases().count == 1)
     #expect(try fixture.value(fixture.document, "title") == "first")
     try fixture.check()

@@ -39,6 +39,41 @@ import Testing
     try fixture.expectNothingLeft(blobs: 1)
   }
 
+  @Test("P6: a merge of one copy leaves the links of the others", arguments: StorageKind.allCases)
+  func p6LinksOfOtherCopies(_ kind: StorageKind) throws {
+    let fixture = try DraftFixture(kind)
+    let store = fixture.store
+    try fixture.draft { $0.count = 2 }
+    let drafts = try fixture.clones(of: fixture.document)
+    let (shelf, fourth, bookmarks, tags) = try store.write { tx in
+      let third = try tx.insert("Document", ["slug": "z"])
+      let fourth = try tx.insert("Document", ["slug": "y"], relationships: ["shelf": [fixture.shelf]])
+      // A list with both copies, and links to each by relationships with and without inverse.
+      let shelf = try tx.insert("Shelf", ["name": "second"])
+      try tx.setMembers(shelf, "documents", [drafts[1], third, drafts[0]])
+      let bookmarks = try drafts.map { try tx.insert("Bookmark", ["name": "x"], relationships: ["document": [$0]]) }
+      let tags = try ["blue", "green"].enumerated().map { index, name in
+        try tx.insert("Tag", ["name": .string(name)], relationships: ["documents": [drafts[index]]])
+      }
+      return (shelf, fourth, bookmarks, tags)
+    }
+    try store.drafts.merge(drafts[0])
+    #expect(try store.toOne(bookmarks[0], "document") == fixture.document)
+    #expect(try store.toOne(bookmarks[1], "document") == drafts[1])
+    #expect(try store.members(tags[0], "documents") == [fixture.document])
+    #expect(try store.members(tags[1], "documents") == [drafts[1]])
+    #expect(try store.toOne(fixture.document, "shelf") == shelf && store.toOne(drafts[1], "shelf") == shelf)
+    #expect(try store.members(shelf, "documents").count == 3)
+    #expect(try store.members(fixture.shelf, "documents") == [fixture.other, fourth])
+    try fixture.check()
+    try store.drafts.merge(drafts[1])
+    #expect(try store.toOne(bookmarks[1], "document") == fixture.document)
+    #expect(try store.members(tags[1], "documents") == [fixture.document])
+    #expect(try Set(store.members(fixture.document, "tags")) == [fixture.tag, tags[0], tags[1]])
+    #expect(try store.members(shelf, "documents").count == 2)
+    try fixture.expectNothingLeft(blobs: 1)
+  }
+
   @Test("P6: several roots are merged together", arguments: StorageKind.allCases)
   func p6Roots(_ kind: StorageKind) throws {
     let fixture = try DraftFixture(kind)
@@ -77,9 +112,10 @@ import Testing
     }
     let lines = try fixture.lines()
     // Deleting the outer clones would leave the inner ones without sources.
-    #expect(try !store.drafts.planMerge(outer).canMerge)
+    let planned = #expect(throws: MergeError.self) { try store.drafts.planMerge(outer) }
     let error = #expect(throws: MergeError.self) { try store.drafts.merge(outer) }
-    #expect(error?.message.contains("Document/\(inner.serial)") == true)
+    #expect(planned?.kind == .draftInUse && error?.kind == .draftInUse)
+    #expect(error?.object == "Document/\(inner.serial)")
     #expect(try fixture.lines() == lines)
     try store.drafts.merge(inner)
     #expect(try fixture.value(outer, "views") == 20 && fixture.value(fixture.document, "views") == 10)
@@ -270,12 +306,12 @@ import Testing
     let test = try TestStore(draftModel, options: .tracking(author: "Ada"))
     let store = test.store
     #expect(try store.drafts.list().isEmpty)
-    let document = try store.write { tx in
+    let (document, outside) = try store.write { tx in
       let document = try tx.insert("Document", ["title": "A"])
       for name in ["1", "2"] {
         try tx.insert("Section", ["text": .string(name)], relationships: ["document": [document]])
       }
-      return document
+      return (document, try tx.insert("Document", ["title": "outside"]))
     }
     var options = CloneOptions()
     options.keepsBase = true
@@ -293,6 +329,10 @@ import Testing
     let section = try #require(try store.members(roots[1], "sections").first)
     // A change of the sources is none of the drafts.
     try store.set(document, "title", "changed")
+    #expect(try store.drafts.list().map(\.isChanged) == [false, false])
+    // Neither is one of objects outside.
+    try store.set(outside, "title", "changed")
+    try store.insert("Section", ["text": "outside"], relationships: ["document": [outside]])
     #expect(try store.drafts.list().map(\.isChanged) == [false, false])
     #expect(try store.drafts.list().allSatisfy { $0.retainedBytes > 0 })
     try store.set(section, "text", "changed")

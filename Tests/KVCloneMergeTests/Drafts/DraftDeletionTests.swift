@@ -60,7 +60,7 @@ import Testing
     let lines = try fixture.lines()
     #expect(throws: (any Error).self) { try store.drafts.planMerge(draft) }
     let error = #expect(throws: MergeError.self) { try store.drafts.merge(summary) }
-    #expect(error?.message.isEmpty == false)
+    #expect(error?.kind == .rootDeleted)
     #expect(try fixture.lines() == lines)
     #expect(try store.exists(fixture.document) && store.members(fixture.document, "sections") == fixture.sections)
     try store.delete([summary])
