@@ -6,12 +6,14 @@ package import KVCloneModel
 package enum MergePlanner {
   /// Returns the plan of merging theirs into ours.
   ///
-  /// - Parameter keepsOrders: whether an object's lists keep the order of ours: for objects outside a draft (P4).
+  /// - Parameters:
+  ///   - keepsOrders: whether an object's lists keep the order of ours: for objects outside a draft (P4).
+  ///   - clones: what the clones of a draft mean for the rules of the model; nil for a merge of branches.
   /// - Throws: ``MergeError`` for rules and answers that cannot be used; the error of `options.resolve`; errors of the
   ///   states.
   package static func plan(
     _ schema: Schema, ours: MergeSideStates, theirs: MergeSideStates, options: MergeOptions = MergeOptions(),
-    keepsOrders: (ObjectID) -> Bool = { _ in false }
+    clones: CloneRemainder? = nil, keepsOrders: (ObjectID) -> Bool = { _ in false }
   ) throws -> PlannedMerge {
     let run = try MergeRun(schema, ours, theirs, options)
     try run.classify()
@@ -21,9 +23,9 @@ package enum MergePlanner {
     try run.settlePartners()
     try run.cascade()
     try run.dropLinksOfMissingObjects()
-    try run.uniteObjects()
+    try run.uniteObjects(clones)
     try run.mergeOrders(keepsOrders)
-    try run.validate()
+    try run.validate(clones)
     return try run.plan()
   }
 }

@@ -11,7 +11,7 @@ extension MergeRun {
   }
 
   /// Unites new objects with those of the other side that have the same unique values, and notes all other violations.
-  func uniteObjects() throws {
+  func uniteObjects(_ clones: CloneRemainder?) throws {
     var open: Set<Pair> = []
     for isLast in [false, true] {
       var keys: [UInt16: [UniqueKey: ObjectID]] = [:]
@@ -20,6 +20,10 @@ extension MergeRun {
         guard let entity = try entity(id) else { continue }
         for constraint in entity.constraints {
           guard !undecided.contains(id), let key = try key(constraint, id, entity) else { continue }
+          let restored = inserted[id] == nil ? nil : id
+          if isLast, let clone = try clones?.keptHolder(of: constraint, key, besides: restored) {
+            noteUniqueness(constraint, id, entity, holder: clone)
+          }
           guard let holder = try holder(constraint, key, id, candidates, &keys) else { continue }
           let pair = Pair(constraint: constraint.indexID, first: min(id, holder), second: max(id, holder))
           if open.contains(pair) { continue }
@@ -27,15 +31,21 @@ extension MergeRun {
             if try !unite(rivals, constraint) { open.insert(pair) }
             if united[id] != nil { break }
           } else if isLast {
-            issues.note(
-              PlanIssue(
-                entity.issue(
-                  .uniquenessConflict, constraint.name, id,
-                  "must be unique, and object \(holder.serial) has the same values in the result; change one of them")))
+            noteUniqueness(constraint, id, entity, holder: holder)
           }
         }
       }
     }
+  }
+
+  private func noteUniqueness(
+    _ constraint: CompiledConstraint, _ id: ObjectID, _ entity: CompiledEntity, holder: ObjectID
+  ) {
+    issues.note(
+      PlanIssue(
+        entity.issue(
+          .uniquenessConflict, constraint.name, id,
+          "must be unique, and object \(holder.serial) has the same values in the result; change one of them")))
   }
 
   /// Returns the objects with other unique values than in ours.

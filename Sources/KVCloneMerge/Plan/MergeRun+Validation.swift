@@ -4,7 +4,7 @@ import KVCloneModel
 /// The rules of the model, for objects that the merge changes.
 extension MergeRun {
   /// Notes every violated rule of values and numbers of members. Derived attributes and hooks are left to the commit.
-  func validate() throws {
+  func validate(_ clones: CloneRemainder?) throws {
     var patterns = TextPatterns()
     var places: Set<LinkPlace> = []
     let ids = Set(inserted.keys).union(attributes.keys).union(links.differences.keys.map(\.owner))
@@ -15,7 +15,9 @@ extension MergeRun {
         if inserted[id] != nil || links[id, relationship] != nil { places.insert(place(id, relationship)) }
       }
     }
-    for place in try places.union(placesOfDeletions()).sorted() { try validateMembers(at: place) }
+    places.formUnion(try placesOfDeletions())
+    if let clones { places.formUnion(clones.losing) }
+    for place in places.sorted() { try validateMembers(at: place) }
   }
 
   private func place(_ id: ObjectID, _ relationship: CompiledRelationship) -> LinkPlace {

@@ -21,9 +21,13 @@ import Testing
   }
 
   /// Plans the merge of what was done to the clones in `ours`, the state of the store.
-  private func plan(outside: Set<ObjectID> = []) throws -> PlannedMerge {
-    let sources = [clonedFolder: folder, clonedNote: note]
+  private func plan(outside: Set<ObjectID> = [], keepsClones: Bool? = nil, _ further: [ObjectID: ObjectID] = [:]) throws
+    -> PlannedMerge
+  {
+    let sources = [clonedFolder: folder, clonedNote: note].merging(further) { $1 }
     let now = fixture.ours
+    let clones = sources.filter { now.entity(of: $0.key) != nil }
+    let remainder = try keepsClones.map { try CloneRemainder(of: clones, in: now, keepsClones: $0) }
     var (mine, others) = (ObjectSet(), ObjectSet())
     now.changed(since: fixture.base).forEach { id in
       _ = others.insert(sources[id] ?? id)
@@ -38,7 +42,7 @@ import Testing
         changed: mine),
       theirs: MergeSideStates(
         base: ClonesMergeState(fixture.base, sources: sources), now: ClonesMergeState(now, sources: sources),
-        changed: others), keepsOrders: outside.contains)
+        changed: others), clones: remainder, keepsOrders: outside.contains)
   }
 
   @Test("P2: what the clone's rules made different is no change") func p2NoChange() throws {
@@ -88,6 +92,25 @@ import Testing
     #expect(fixture.result(try plan()).entity(of: note) == nil)
     fixture.ours.set(note, "text", "changed")
     #expect(try plan().conflictTexts == ["deletedTheirs Note/1 -"])
+  }
+
+  @Test("P7: the plan names rules that the deletion of the clones breaks") func p7Deletion() throws {
+    let line = fixture.base.insert("Line", 1)
+    fixture.base.setTarget(line, "note", clonedNote)
+    fixture.fork()
+    #expect(try plan().issueCount == 0 && plan(keepsClones: true).issueCount == 0)
+    let issues = try plan(keepsClones: false).issues
+    #expect(issues.map(\.property) == ["note"] && issues.map(\.object) == ["Line/1"])
+  }
+
+  @Test("P7: uniqueness counts kept clones") func p7Uniqueness() throws {
+    let person = fixture.base.insert("Person", 1, ["email": "a"])
+    let clonedPerson = fixture.base.insert("Person", 2)
+    fixture.fork()
+    fixture.ours.set(clonedPerson, "email", "b")
+    let persons = [clonedPerson: person]
+    #expect(try plan(keepsClones: false, persons).issueCount == 0)
+    #expect(try plan(keepsClones: true, persons).issues.map(\.property) == ["email"])
   }
 
   @Test("P5: a deleted source with a changed clone is a conflict") func p5DeletedSource() throws {
