@@ -26,7 +26,10 @@ struct DraftMerge: MergeSubject {
   func plan(_ states: DraftStates, _ options: MergeOptions) throws -> PlannedMerge {
     if !options.keepsClones { try refuseNestedDrafts(states) }
     let sides = states.sides
-    let plan = try MergePlanner.plan(store.schema, ours: sides.ours, theirs: sides.theirs, options: options) {
+    let plan = try MergePlanner.plan(
+      store.schema, ours: sides.ours, theirs: sides.theirs, options: options,
+      clones: states.remainder(keepsClones: options.keepsClones)
+    ) {
       // Lists outside the draft keep their order (P4).
       states.clones[$0] == nil && !states.inserted.contains($0)
     }

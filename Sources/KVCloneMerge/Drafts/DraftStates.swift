@@ -39,9 +39,10 @@ struct DraftStates: MergeStates {
     let horizon = SnapshotHorizon(base.value, schema.orderedLists)
     try Self.requireSameModel(base, schema, store, now)
     let past = SnapshotBackend(engine, preimages: schema.tables.preimages, horizon)
-    var (own, others): ([ObjectID: ObjectID], [ObjectID: ObjectID]) = ([:], [:])
+    // The clones of other copies stay, so they are ordinary objects.
+    var own: [ObjectID: ObjectID] = [:]
     try base.forEachClone(in: session(past)) { (clone, entry) throws(StoreError) in
-      if entry.draft?.copy == copy { own[clone] = entry.source } else { others[clone] = entry.source }
+      if entry.draft?.copy == copy { own[clone] = entry.source }
       return true
     }
     for root in base.roots[Int(copy)] where try !now.exists(root) {
@@ -50,7 +51,6 @@ struct DraftStates: MergeStates {
         "the clone of a root is deleted, which discards the draft; delete its other objects, or restore it",
         object: own[root].map { schema.rootName(of: $0) })
     }
-    let all = others.merging(own) { $1 }
     let changes = try SnapshotComparison.changes(in: base.value.epoch..<(.max), base.value, now)
     let inserted = try ObjectSet.inserted(since: horizon, in: now)
     var (ofSources, ofClones) = (ObjectSet(), ObjectSet())
@@ -58,7 +58,7 @@ struct DraftStates: MergeStates {
       set.forEach { changed in
         if let source = own[changed] {
           _ = ofClones.insert(source)
-        } else if all[changed] == nil {
+        } else {
           _ = ofSources.insert(changed)
           _ = ofClones.insert(changed)
         }
@@ -68,16 +68,16 @@ struct DraftStates: MergeStates {
     let history = MergeHistory(session(view))
     present = SessionMergeState(session(view)) { (commit) throws(StoreError) in try history.change(commit) }
     let then = SessionMergeState(session(past))
+    let sources = own
     sides = (
       MergeSideStates(
-        base: SourcesMergeState(then) { all[$0] != nil }, now: SourcesMergeState(present) { all[$0] != nil },
+        base: SourcesMergeState(then) { sources[$0] != nil }, now: SourcesMergeState(present) { sources[$0] != nil },
         changed: ofSources),
       MergeSideStates(
-        base: ClonesMergeState(then, sources: own, others: others),
-        now: ClonesMergeState(present, sources: own, others: others), changed: ofClones)
+        base: ClonesMergeState(then, sources: own), now: ClonesMergeState(present, sources: own), changed: ofClones)
     )
     clones = Dictionary(own.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
-    sources = own
+    self.sources = sources
     self.base = base
     self.inserted = inserted
   }
@@ -87,8 +87,28 @@ struct DraftStates: MergeStates {
     get throws {
       let plan = try MergePlanner.plan(
         schema, ours: sides.theirs.unchanged, theirs: sides.theirs, options: MergeOptions(policy: .theirs))
-      return !plan.operations.isEmpty
+      // Objects outside may have changed, too.
+      return try plan.operations.contains { try affectsClones($0) }
     }
+  }
+
+  private func affectsClones(_ operation: MergeOperation) throws -> Bool {
+    let affected: [ObjectID]
+    switch operation {
+    case .insert(let id, _, _), .set(let id, _, _), .setOrder(let id, _, _): affected = [id]
+    case .setTarget(let id, let relationship, let target):
+      let before = try sides.theirs.base.target(of: id, relationship)
+      affected = [id] + [target, before].compactMap(\.self)
+    case .changeMembers(let id, _, let added, let removed): affected = [id] + added + removed
+    case .delete(let ids): affected = ids
+    }
+    return affected.contains { clones[$0] != nil }
+  }
+
+  /// What the clones mean for the rules of the model after the merge.
+  func remainder(keepsClones: Bool) throws -> CloneRemainder {
+    let existing = try sources.filter { try present.entity(of: $0.key) != nil }
+    return try CloneRemainder(of: existing, in: present, keepsClones: keepsClones)
   }
 
   /// A draft has clones, which a merge deletes or releases.

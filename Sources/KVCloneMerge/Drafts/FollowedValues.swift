@@ -3,17 +3,20 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The values that objects made below clones take over from the sources: attributes with `followParent` that still have
-/// the clone's value (P4).
+/// The values that objects made below clones, and clones in the place of their source, take over from the sources:
+/// attributes with `followParent` that still have the clone's value (P4).
 struct FollowedValues {
   private let states: DraftStates
   private let keys: CloneUserInfoKeys
+  /// The sources that clones take the place of (P5).
+  private let restored: [ObjectID]
   /// The values that the merge sets, by object and attribute.
   private var results: [ObjectID: [UInt16: AttributeValue?]] = [:]
 
   init(_ states: DraftStates, _ plan: PlannedMerge, _ keys: CloneUserInfoKeys) {
     self.states = states
     self.keys = keys
+    restored = plan.insertedObjects.filter { states.clones[$0] != nil }
     for case .set(let id, _, let assignments) in plan.operations {
       for assignment in assignments { results[id, default: [:]][assignment.attribute.code] = .some(assignment.value) }
     }
@@ -22,9 +25,12 @@ struct FollowedValues {
   func operations() throws -> [MergeOperation] {
     var operations: [MergeOperation] = []
     let theirs = states.sides.theirs.now
-    var next = states.inserted.first(from: ObjectID(rawValue: 0))
-    while let id = next {
-      next = states.inserted.first(from: ObjectID(rawValue: id.rawValue + 1))
+    var ids = restored
+    states.inserted.forEach { id in
+      ids.append(id)
+      return true
+    }
+    for id in ids {
       guard states.sources[id] == nil, let entity = try theirs.entity(of: id) else { continue }
       let rules = entity.attributes.indices.compactMap { index -> (index: Int, name: String)? in
         let attribute = entity.attributes[index]

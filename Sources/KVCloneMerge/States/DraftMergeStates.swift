@@ -9,28 +9,20 @@ package final class ClonesMergeState: MergeState {
   private let state: any MergeState
   private let clones: [ObjectID: ObjectID]
   private let sources: [ObjectID: ObjectID]
-  private let others: [ObjectID: ObjectID]
 
-  /// - Parameters:
-  ///   - sources: the source of each clone of the copy.
-  ///   - others: the source of each clone of the call's other copies, which only links lead to.
-  package init(_ state: any MergeState, sources: [ObjectID: ObjectID], others: [ObjectID: ObjectID] = [:]) {
+  /// - Parameter sources: the source of each clone of the copy.
+  package init(_ state: any MergeState, sources: [ObjectID: ObjectID]) {
     self.state = state
     self.sources = sources
-    self.others = others
     clones = Dictionary(sources.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
   }
 
   /// Returns the object that is shown under an id; nil for a clone, which is shown under the id of its source.
-  private func shown(_ id: ObjectID) -> ObjectID? {
-    clones[id] ?? (sources[id] == nil && others[id] == nil ? id : nil)
-  }
+  private func shown(_ id: ObjectID) -> ObjectID? { clones[id] ?? (sources[id] == nil ? id : nil) }
 
   /// Returns the shown ids of members, without sources: those are not part of the draft.
   private func mapped(_ members: [ObjectID]) -> [ObjectID] {
-    members.compactMap { member in
-      sources[member] ?? others[member] ?? (clones[member] == nil ? member : nil)
-    }
+    members.compactMap { member in sources[member] ?? (clones[member] == nil ? member : nil) }
   }
 
   package func entity(of id: ObjectID) throws(StoreError) -> CompiledEntity? {
