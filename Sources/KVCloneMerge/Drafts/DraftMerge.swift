@@ -65,8 +65,11 @@ struct DraftMerge: MergeSubject {
         })
     }
     try apply(plan, states, options, monitor, in: &transaction)
-    let base = states.base
-    transaction.session.state.completions.append { session in try base.deleteIfAbandoned(in: &session) }
+    // With a snapshot, the base stays until expired ones are deleted: after a rollback, the merge can be repeated (M16).
+    if !options.createsSnapshots {
+      let base = states.base
+      transaction.session.state.completions.append { session in try base.deleteIfAbandoned(in: &session) }
+    }
     return written
   }
 
