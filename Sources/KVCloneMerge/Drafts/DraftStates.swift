@@ -105,7 +105,7 @@ struct DraftStates: MergeStates {
     return affected.contains { clones[$0] != nil }
   }
 
-  /// What the clones mean for the rules of the model after the merge.
+  /// Returns the role of the clones in the rules of the model after the merge.
   func remainder(keepsClones: Bool) throws -> CloneRemainder {
     let existing = try sources.filter { try present.entity(of: $0.key) != nil }
     return try CloneRemainder(of: existing, in: present, keepsClones: keepsClones)

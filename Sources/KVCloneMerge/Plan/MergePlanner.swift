@@ -8,7 +8,7 @@ package enum MergePlanner {
   ///
   /// - Parameters:
   ///   - keepsOrders: whether an object's lists keep the order of ours: for objects outside a draft (P4).
-  ///   - clones: what the clones of a draft mean for the rules of the model; nil for a merge of branches.
+  ///   - clones: the role of a draft's clones in the rules of the model; nil for a merge of branches.
   /// - Throws: ``MergeError`` for rules and answers that cannot be used; the error of `options.resolve`; errors of the
   ///   states.
   package static func plan(
