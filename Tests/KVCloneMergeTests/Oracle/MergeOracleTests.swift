@@ -16,7 +16,7 @@ struct MergeOracleTests {
     let first = UInt64.random(in: 0 ... .max)
     let seeds = given ? PropertySeeds.seeds : (0..<Self.count).map { first &+ UInt64($0) }
     for seed in seeds {
-      let history = RandomHistory(seed: seed)
+      let history = OracleHistory(seed: seed)
       guard let failure = problem(history) else { continue }
       let small = history.shrunk { problem($0) != nil }
       Issue.record(
@@ -33,7 +33,7 @@ struct MergeOracleTests {
     }
   }
 
-  private func problem(_ history: RandomHistory) -> String? {
+  private func problem(_ history: OracleHistory) -> String? {
     do {
       for direction in MergeDirection.allCases {
         if let text = try difference(history, direction) { return "\(direction): \(text)" }
@@ -44,8 +44,8 @@ struct MergeOracleTests {
     }
   }
 
-  private func difference(_ history: RandomHistory, _ direction: MergeDirection) throws -> String? {
-    let subject = try StoreMergeSubject(history.model, base: history.baseEdits, on: .memory)
+  private func difference(_ history: OracleHistory, _ direction: MergeDirection) throws -> String? {
+    let subject = try StoreOracleSubject(history.model, base: history.baseEdits, on: .memory)
     try subject.apply(history.oursEdits, to: .ours)
     try subject.apply(history.theirsEdits, to: .theirs)
     for (side, state) in [(DictionarySide.ours, history.ours), (.theirs, history.theirs)] {
@@ -78,7 +78,7 @@ struct MergeOracleTests {
 
   /// A merge that the plan refuses throws, and changes nothing.
   private func refusal(
-    _ subject: StoreMergeSubject, _ history: RandomHistory, _ direction: MergeDirection
+    _ subject: StoreOracleSubject, _ history: OracleHistory, _ direction: MergeDirection
   ) throws -> String? {
     do {
       try subject.merge(direction, history.options)

@@ -7,7 +7,7 @@ struct OracleSelfTests {
   func properties() {
     let first = UInt64.random(in: 0 ... .max)
     for offset in 0..<500 {
-      let history = RandomHistory(seed: first &+ UInt64(offset))
+      let history = OracleHistory(seed: first &+ UInt64(offset))
       let (base, ours, theirs) = (history.base, history.ours, history.theirs)
       let label = Comment(rawValue: "seed \(history.seed)")
       let kept = DictionaryMerge(base: base, ours: ours, theirs: base)

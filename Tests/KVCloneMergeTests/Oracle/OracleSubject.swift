@@ -19,7 +19,7 @@ struct MergeReport {
 }
 
 /// A store and a branch that are compared with the oracle.
-protocol MergeSubject {
+protocol OracleSubject {
   /// Applies transactions to the store (ours) or to the branch (theirs).
   func apply(_ transactions: [[DictionaryEdit]], to side: DictionarySide) throws
   func plan(_ direction: MergeDirection, _ options: DictionaryOptions) throws -> MergeReport
@@ -31,7 +31,7 @@ protocol MergeSubject {
 }
 
 /// The public interface of stores and branches as a subject.
-final class StoreMergeSubject: MergeSubject {
+final class StoreOracleSubject: OracleSubject {
   private static let branchName = "theirs"
 
   private let model: DictionaryModel

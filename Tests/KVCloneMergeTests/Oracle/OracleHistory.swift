@@ -1,5 +1,5 @@
 /// A random model, a base, and the transactions of both sides since.
-struct RandomHistory {
+struct OracleHistory {
   let seed: UInt64
   let model: DictionaryModel
   var baseEdits: [[DictionaryEdit]] = []
@@ -39,7 +39,7 @@ struct RandomHistory {
   }
 
   /// The history without transactions that do not apply.
-  var valid: RandomHistory {
+  var valid: OracleHistory {
     var history = self
     var state = DictionaryState(model: model)
     history.baseEdits = Self.applicable(baseEdits, &state)
@@ -58,11 +58,11 @@ struct RandomHistory {
   }
 
   /// Removes transactions, then single edits, as long as the history still fails.
-  func shrunk(while fails: (RandomHistory) -> Bool) -> RandomHistory {
+  func shrunk(while fails: (OracleHistory) -> Bool) -> OracleHistory {
     var history = self
-    let lists: [WritableKeyPath<RandomHistory, [[DictionaryEdit]]>] = [\.theirsEdits, \.oursEdits, \.baseEdits]
+    let lists: [WritableKeyPath<OracleHistory, [[DictionaryEdit]]>] = [\.theirsEdits, \.oursEdits, \.baseEdits]
     var isSmaller = true
-    func attempt(_ change: (inout RandomHistory) -> Void) {
+    func attempt(_ change: (inout OracleHistory) -> Void) {
       var next = history
       change(&next)
       next = next.valid
