@@ -17,6 +17,11 @@ public enum ConflictAnswer: Sendable, Hashable, Codable {
   public static let ours = ConflictAnswer.side(.ours)
   /// Prefers theirs.
   public static let theirs = ConflictAnswer.side(.theirs)
+
+  /// The same answer in the opposite direction.
+  var exchanged: ConflictAnswer {
+    if case .side(let side) = self { .side(side.other) } else { self }
+  }
 }
 
 /// An answer with the conflict that it was given for. It fits as long as base, ours and theirs are unchanged (M12).

@@ -106,6 +106,25 @@ extension ObjectConflict {
   }
 }
 
+extension ObjectConflict {
+  /// The same conflict in the opposite direction (M17). The fingerprint is unchanged.
+  var exchanged: ObjectConflict {
+    let isPair = kind == .notUnique
+    return ObjectConflict(
+      kind: kind.exchanged, id: isPair ? other ?? id : id, entity: entity, property: property,
+      other: isPair ? id : other, side: side?.other, base: base, ours: theirs, theirs: ours,
+      oursChange: theirsChange, theirsChange: oursChange, fingerprint: fingerprint)
+  }
+}
+
 extension ObjectConflict.Kind {
+  fileprivate var exchanged: Self {
+    switch self {
+    case .deletedOurs: .deletedTheirs
+    case .deletedTheirs: .deletedOurs
+    default: self
+    }
+  }
+
   fileprivate var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }

@@ -3,12 +3,14 @@ import KVCloneModel
 /// Finds the answers of conflicts, and keeps all conflicts of a plan with their answers.
 struct ConflictResolver {
   private let closure: (@Sendable (ObjectConflict) throws -> ConflictAnswer?)?
+  private let exchangesSides: Bool
   private var waiting: [ObjectConflict.Place: AnsweredConflict]
   private(set) var resolved: [ResolvedConflict] = []
   private var stale: [ObjectConflict] = []
 
   init(_ options: MergeOptions) {
     closure = options.resolve
+    exchangesSides = options.exchangesSides
     waiting = Dictionary(options.answers.map { ($0.conflict.place, $0) }, uniquingKeysWith: { $1 })
   }
 
@@ -17,6 +19,11 @@ struct ConflictResolver {
   /// - Parameter side: the side that the rules of the call and of the model prefer.
   /// - Throws: the error of the closure; `invalidAnswer`.
   mutating func answer(_ conflict: ObjectConflict, side: MergeSide?) throws -> ConflictAnswer? {
+    guard exchangesSides else { return try answerOfCaller(conflict, side) }
+    return try answerOfCaller(conflict.exchanged, side?.other)?.exchanged
+  }
+
+  private mutating func answerOfCaller(_ conflict: ObjectConflict, _ side: MergeSide?) throws -> ConflictAnswer? {
     var answer: ConflictAnswer?
     if let given = waiting.removeValue(forKey: conflict.place) {
       if given.conflict.fingerprint == conflict.fingerprint {

@@ -45,6 +45,9 @@ public struct MergeOptions: Sendable {
   public var keepsClones = false
   /// The maximum number of objects in ``MergePlan/changes``. The default is 1,000.
   public var listedChanges = 1_000
+  /// Whether the sides of the call are those of the opposite direction: rules, answers and conflicts are exchanged. A
+  /// publish of chosen objects updates the branch first, and remains a publish to its caller (M13).
+  var exchangesSides = false
   /// Receives the progress on the merging thread; nil for none.
   public var progress: (@Sendable (OperationProgress) -> Void)?
 

@@ -35,10 +35,12 @@ struct MergeRuleBook {
   /// Returns the side that wins conflicts of whole objects, by the rules of the call.
   func side(of entity: CompiledEntity) -> MergeSide? {
     for name in lineage(of: entity) {
-      if let rule = options.rules[name] { return rule.side }
+      if let rule = options.rules[name] { return exchanged(rule).side }
     }
-    return options.policy
+    return options.policy.map { options.exchangesSides ? $0.other : $0 }
   }
+
+  private func exchanged(_ rule: MergeRule) -> MergeRule { options.exchangesSides ? rule.exchanged : rule }
 
   /// The rules of a property, strongest first.
   private mutating func rules(of property: String, _ entity: CompiledEntity) -> [MergeRule] {
@@ -59,7 +61,7 @@ struct MergeRuleBook {
     if options.rules.isEmpty { return nil }
     for name in lineage(of: entity) {
       for path in Self.paths(of: property) {
-        if let rule = options.rules[name + "." + path] { return rule }
+        if let rule = options.rules[name + "." + path] { return exchanged(rule) }
       }
     }
     return nil
@@ -68,7 +70,7 @@ struct MergeRuleBook {
   private func ruleOfModel(_ property: String, _ entity: CompiledEntity) -> MergeRule? {
     for path in Self.paths(of: property) {
       let text = Self.userInfo(of: path, entity)?[options.userInfoKeys.merge]
-      if let rule = text.flatMap(MergeRule.init(rawValue:)) { return rule }
+      if let rule = text.flatMap(MergeRule.init(rawValue:)) { return exchanged(rule) }
     }
     return nil
   }

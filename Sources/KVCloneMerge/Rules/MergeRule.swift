@@ -18,4 +18,13 @@ public enum MergeRule: String, Sendable, Hashable, Codable, CaseIterable {
 extension MergeRule {
   /// Creates the rule that prefers a side.
   public init(_ side: MergeSide) { self = side == .ours ? .ours : .theirs }
+
+  /// The rule with the sides exchanged. A change that is never taken into one side stays on the other.
+  var exchanged: MergeRule {
+    switch self {
+    case .ours: .theirs
+    case .theirs, .skip: .ours
+    case .sum, .max: self
+    }
+  }
 }
