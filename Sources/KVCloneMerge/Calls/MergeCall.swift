@@ -7,13 +7,20 @@ import KVCloneRecords
 struct MergeCall<Subject: MergeSubject>: Sendable {
   private let subject: Subject
   private let options: MergeOptions
+  private let answers: CallerAnswers?
   private let monitor: MergeMonitor
 
   init(_ subject: Subject, _ options: MergeOptions) {
     self.subject = subject
-    self.options = options
+    let answers = options.resolve.map { CallerAnswers($0) }
+    var own = options
+    if let answers { own.resolve = { conflict in try answers.answer(conflict) } }
+    self.answers = answers
+    self.options = own
     monitor = MergeMonitor(options.progress)
   }
+
+  private static var maximumAttempts: Int { 9 }
 
   private var store: ObjectStore { subject.store }
   private var pace: MergePace { store.schema.attachments.value(of: MergePace.self) }
@@ -27,30 +34,68 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
   }
 
   private func plan(over session: borrowing Session, _ context: Subject.Context) throws -> MergePlan {
-    let backend = session.storage.backend
-    let states = try subject.states(context, engine: backend, backend)
-    let planned = try planned(states)
-    let byteCount = planned.estimatedByteCount
+    let states = try states(context, over: session)
+    var planned = try planned(states)
+    try addReasons(to: &planned, states, session)
+    let total = planned.total
+    let byteCount = total.estimatedByteCount
     return MergePlan(
-      planned, changes: try planned.changes(states.sides, limit: options.listedChanges), bytesWritten: byteCount,
-      lockDuration: pace.clones.lockDuration(objects: planned.operations.count, written: byteCount)
-    ) { [self, commit = states.commit] body in try show(planned, commit, body) }
+      total, changes: try total.changes(states.sides, limit: options.listedChanges), bytesWritten: byteCount,
+      lockDuration: pace.clones.lockDuration(objects: total.operations.count, written: byteCount)
+    ) { [self, planned, commit = states.commit] body in
+      let context = try subject.open()
+      try show(planned, commit, over: store.readSession(), context, body)
+    }
   }
 
-  private func planned(_ states: Subject.States) throws -> PlannedMerge {
+  private func planned(_ states: Subject.States) throws -> Subject.Plan {
     monitor.report(.mark, 0, of: nil)
     return try subject.plan(states, options)
   }
 
-  /// Calls `body` with the merged state of a plan: the merge in a dry run.
-  private func show(_ plan: PlannedMerge, _ commit: UInt64, _ body: (borrowing ReadTransaction) throws -> Void) throws {
-    let context = try subject.open()
-    var transaction = WriteTransaction(try store.writeSession(label: "merge plan", isDryRun: true))
-    guard transaction.session.commit == commit + 1 else {
+  /// Notes what the planner does not know: the limits of the store, and equal values of unique derived attributes.
+  private func addReasons(to plan: inout Subject.Plan, _ states: Subject.States, _ session: borrowing Session) throws {
+    let reasons = PlanReasons()
+    let growth = subject.growth(plan)
+    if growth > 0 {
+      let ours = states.target.context.session(StorageTransaction(lookingInto: states.scratch), states.target.schema)
+      if let error = try StoreLimits.error(addingClones: growth, in: ours) { reasons.note(PlanIssue(error)) }
+      do {
+        try StoreLimits.checkFileLimit(adding: plan.total.estimatedByteCount, in: session)
+      } catch {
+        try reasons.note(thrown: error)
+      }
+    }
+    if store.schema.hasDerivedConstraints, plan.total.issueCount == 0, reasons.isEmpty {
+      try subject.show(plan, states, options) { transaction in
+        try ObjectValidation.validateChanges(in: transaction.session) { issues in
+          reasons.note(issues)
+          return true
+        }
+      }
+    }
+    plan.note(reasons)
+  }
+
+  /// Calls `body` with the merged state of a plan.
+  private func show(
+    _ plan: Subject.Plan, _ commit: UInt64, over session: borrowing Session, _ context: Subject.Context,
+    _ body: (borrowing ReadTransaction) throws -> Void
+  ) throws {
+    let states = try states(context, over: session)
+    guard states.commit == commit else {
       throw StoreError(.busy, "another transaction has changed the store since the plan was made; plan the merge again")
     }
-    let states = try states(context, in: transaction)
-    try subject.show(plan, states, options, in: &transaction, body)
+    let target = states.target
+    try subject.show(plan, states, options) { transaction in
+      let storage = StorageTransaction(lookingInto: transaction.session.storage)
+      try body(ReadTransaction(target.context.session(storage, target.schema)))
+    }
+  }
+
+  private func states(_ context: Subject.Context, over session: borrowing Session) throws -> Subject.States {
+    let backend = session.storage.backend
+    return try subject.states(context, engine: backend, backend)
   }
 
   private func states(_ context: Subject.Context, in transaction: borrowing WriteTransaction) throws -> Subject.States {
@@ -67,15 +112,18 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
       if let key, let known = try key.result(in: store.readSession()) { return known }
       let context = try subject.open()
       // The plan is made without the lock. If another transaction has committed before the lock is taken, it is
-      // repeated; the last time under the lock, so that busy writers cannot delay a merge for ever.
-      for number in 1...3 {
-        let planned = number < 3 ? try mergeable(over: store.readSession(), context) : nil
+      // repeated; from the third time on also under the lock, so that busy writers cannot delay a merge for ever. That
+      // plan may have conflicts that the caller has to answer first.
+      for number in 1...Self.maximumAttempts {
+        let isUnlocked = number < 3 || number.isMultiple(of: 2)
+        let planned = isUnlocked ? try mergeable(over: store.readSession(), context) : nil
         if var result = try merge(planned, key, context) {
           result.duration = .now - start
           return result
         }
       }
-      throw MergeError(.cancelled, "the merge gave up after repeated write conflicts; retry")
+      throw StoreError(
+        .busy, "other transactions have changed the store during each of \(Self.maximumAttempts) attempts; merge again")
     }
   }
 
@@ -89,23 +137,27 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
   }
 
   private func mergeable(over session: borrowing Session, _ context: Subject.Context) throws
-    -> (commit: UInt64, plan: PlannedMerge)
+    -> (commit: UInt64, plan: Subject.Plan)
   {
-    let backend = session.storage.backend
-    let states = try subject.states(context, engine: backend, backend)
-    return (states.commit, try mergeable(states))
+    let states = try states(context, over: session)
+    return (states.commit, try mergeable(try planned(states)))
   }
 
-  private func mergeable(_ states: Subject.States) throws -> PlannedMerge {
-    let plan = try planned(states)
-    try plan.requireMergeable()
-    try plan.requireLimits(of: options)
+  private func mergeable(_ plan: Subject.Plan) throws -> Subject.Plan {
+    try plan.total.requireMergeable()
+    try plan.total.requireLimits(of: options)
     return plan
   }
 
-  /// Merges in one transaction of the store. Returns nil if the plan is outdated.
+  /// Plans under the write lock. Returns nil if the caller has to answer conflicts.
+  private func lockedPlan(_ states: Subject.States) throws -> Subject.Plan? {
+    guard let answers else { return try mergeable(try planned(states)) }
+    return try answers.withoutAsking { try planned(states) }.map { try mergeable($0) }
+  }
+
+  /// Merges in one transaction of the store. Returns nil if the plan is outdated, or lacks answers of the caller.
   private func merge(
-    _ known: (commit: UInt64, plan: PlannedMerge)?, _ key: MergeKey?, _ context: Subject.Context
+    _ known: (commit: UInt64, plan: Subject.Plan)?, _ key: MergeKey?, _ context: Subject.Context
   ) throws -> MergeResult? {
     try monitor.check(.wait, 0, of: nil)
     var transaction = WriteTransaction(try store.writeSession(label: "merge"))
@@ -114,21 +166,23 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     if let key, let known = try key.result(in: transaction.session) { return known }
     if let known, transaction.session.commit != known.commit + 1 { return nil }
     let states = try states(context, in: transaction)
-    let plan = try known?.plan ?? mergeable(states)
-    var result = MergeResult(counts: plan.counts, resolved: plan.conflicts, snapshots: [], duration: .zero)
+    guard let plan = try known?.plan ?? lockedPlan(states) else { return nil }
+    let planned = plan.total
+    var result = MergeResult(counts: planned.counts, resolved: planned.conflicts, snapshots: [], duration: .zero)
     // Without changes of either side there is nothing to move.
-    if !states.isMoving { return result }
+    if !subject.isMoving(plan, states) { return result }
     let written = try subject.write(plan, states, options, monitor, in: &transaction)
     result.snapshots = written.snapshots
+    if let counts = written.counts { result.counts = counts }
     if let key { try transaction.change { session in try key.store(result, in: &session) } }
-    let total = plan.operations.count
+    let total = planned.operations.count
     try monitor.check(.commit, 0, of: total)
     let ready = ContinuousClock.now
     try transaction.commit(store)
     written.announce()
     if known != nil {
       pace.clones.note(
-        objects: total, written: plan.estimatedByteCount, writing: ready - locked, commit: .now - ready)
+        objects: total, written: planned.estimatedByteCount, writing: ready - locked, commit: .now - ready)
     }
     monitor.report(.commit, total, of: total)
     return result
@@ -158,14 +212,5 @@ extension SnapshotManager {
   /// Creates the snapshot of a side before a merge.
   mutating func createBeforeMerge(_ options: MergeOptions, _ userInfo: [String: String]) throws(StoreError) -> String {
     try createBeforeMerge(userInfo: userInfo, keeping: options.retainedSnapshots)
-  }
-}
-
-extension WriteTransaction {
-  /// Calls `body` with the changes of the transaction so far, as its commit would leave them.
-  mutating func show(_ store: ObjectStore, _ body: (borrowing ReadTransaction) throws -> Void) throws {
-    try prepareToSave()
-    let storage = StorageTransaction(lookingInto: session.storage)
-    try body(ReadTransaction(store.context.session(storage, store.schema)))
   }
 }

@@ -49,9 +49,10 @@ public final class MergePlan: Sendable {
   /// Reads the merged state like a store: fetches, objects and dumps show what the merge would leave. Where a conflict
   /// has no answer, ours remains.
   ///
-  /// The state is computed for the call, in a dry run that holds the write lock until `body` returns.
+  /// The state is computed for the call, in memory and without the write lock. Hooks are called as in a merge, except
+  /// for `didSave`.
   ///
-  /// - Throws: the error of `body`; `busy` if a side has changed since the plan was made.
+  /// - Throws: the error of `body`; `busy` if another transaction has committed since the plan was made.
   public func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
     var result: R?
     try reader { transaction in result = try body(transaction) }
@@ -63,7 +64,7 @@ public final class MergePlan: Sendable {
 /// The result of a merge.
 public struct MergeResult: Sendable {
   /// The changed objects by concrete entity. Entities without changes are absent.
-  public let counts: [String: MergeCount]
+  public internal(set) var counts: [String: MergeCount]
   /// The conflicts with the answers that were applied.
   public let resolved: [ResolvedConflict]
   /// The names of the automatic snapshots of the states before the merge: of ours, then of theirs.

@@ -6,6 +6,7 @@ protocol MergeSubject: Sendable {
   associatedtype Context
   /// The states of both sides in one transaction.
   associatedtype States: MergeStates
+  associatedtype Plan: MergeSteps
 
   /// The store of the transaction that merges.
   var store: ObjectStore { get }
@@ -22,33 +23,67 @@ protocol MergeSubject: Sendable {
   func states(_ context: Context, engine: any StorageBackend, _ view: any StorageBackend) throws -> States
 
   /// Plans the merge.
-  func plan(_ states: States, _ options: MergeOptions) throws -> PlannedMerge
+  func plan(_ states: States, _ options: MergeOptions) throws -> Plan
+
+  /// Whether a merge moves anything, be it only a base.
+  func isMoving(_ plan: Plan, _ states: States) -> Bool
+
+  /// The number of objects that the merge adds to ours.
+  func growth(_ plan: Plan) -> Int
 
   /// Carries a plan out, except for the commit.
   func write(
-    _ plan: PlannedMerge, _ states: States, _ options: MergeOptions, _ monitor: MergeMonitor,
+    _ plan: Plan, _ states: States, _ options: MergeOptions, _ monitor: MergeMonitor,
     in transaction: inout WriteTransaction
   ) throws -> WrittenMerge
 
-  /// Carries a plan out in a dry run, and calls `body` with ours.
+  /// Carries a plan out in memory, and calls `body` with the transaction on ours, up to its commit.
   func show(
-    _ plan: PlannedMerge, _ states: States, _ options: MergeOptions, in transaction: inout WriteTransaction,
-    _ body: (borrowing ReadTransaction) throws -> Void
+    _ plan: Plan, _ states: States, _ options: MergeOptions, _ body: (borrowing WriteTransaction) throws -> Void
   ) throws
+}
+
+extension MergeSubject {
+  func growth(_ plan: Plan) -> Int {
+    let count = MergeCount.total(of: plan.total.counts)
+    return count.inserted - count.deleted
+  }
+}
+
+/// The plan of a merge, of one or more steps.
+protocol MergeSteps: Sendable {
+  /// The change of ours, with the conflicts and the broken rules of all steps.
+  var total: PlannedMerge { get }
+
+  /// Adds reasons why the merge would fail.
+  mutating func note(_ reasons: PlanReasons)
+}
+
+extension PlannedMerge: MergeSteps {
+  var total: PlannedMerge { self }
+
+  mutating func note(_ reasons: PlanReasons) {
+    issues = Array((issues + reasons.issues).prefix(PlanReasons.limit))
+    issueCount += reasons.count
+  }
 }
 
 protocol MergeStates {
   /// The last commit that the states contain.
   var commit: UInt64 { get }
   var sides: (ours: MergeSideStates, theirs: MergeSideStates) { get }
-  /// Whether a merge moves anything, be it only a base.
-  var isMoving: Bool { get }
+  /// The store or the branch that is merged into.
+  var target: ObjectStore { get }
+  /// Ours in a transaction that can be changed, and that never commits. The states show none of its changes.
+  var scratch: any StorageBackend { get }
 }
 
 /// The result of a merge before its commit.
 struct WrittenMerge {
   /// The names of the automatic snapshots.
   var snapshots: [String] = []
+  /// The changed objects, if they are not those of the plan; see ``MergeResult/counts``.
+  var counts: [String: MergeCount]?
   /// Runs after the commit.
   var announce: () -> Void = {}
 }

@@ -73,12 +73,17 @@ struct DraftMerge: MergeSubject {
     return written
   }
 
+  func isMoving(_ plan: PlannedMerge, _ states: DraftStates) -> Bool { true }
+
+  /// Inserted sources take the place of their clones.
+  func growth(_ plan: PlannedMerge) -> Int { 0 }
+
   func show(
-    _ plan: PlannedMerge, _ states: DraftStates, _ options: MergeOptions, in transaction: inout WriteTransaction,
-    _ body: (borrowing ReadTransaction) throws -> Void
+    _ plan: PlannedMerge, _ states: DraftStates, _ options: MergeOptions,
+    _ body: (borrowing WriteTransaction) throws -> Void
   ) throws {
-    try apply(plan, states, options, MergeMonitor(nil), in: &transaction)
-    try transaction.show(store, body)
+    let monitor = MergeMonitor(nil)
+    try states.preview({ try apply(plan, states, options, monitor, in: &$0) }, body)
   }
 
   private func apply(

@@ -4,6 +4,7 @@
   import Foundation
 #endif
 import KVClone
+import KVCloneBranches
 import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
@@ -12,6 +13,7 @@ import KVCloneRecords
 struct DraftStates: MergeStates {
   /// The last commit that the states contain.
   let commit: UInt64
+  let target: ObjectStore
   let base: CloneBase
   /// The source of each clone of the copy, also of deleted ones.
   let sources: [ObjectID: ObjectID]
@@ -34,7 +36,7 @@ struct DraftStates: MergeStates {
     }
     let now = session(view)
     commit = try now.counter(MetadataKey.commitCounter)
-    (context, self.schema, self.view) = (store.context, schema, view)
+    (target, context, self.schema, self.view) = (store, store.context, schema, view)
     let (base, copy) = try Self.base(of: id, in: now)
     let horizon = SnapshotHorizon(base.value, schema.orderedLists)
     try Self.requireSameModel(base, schema, store, now)
@@ -111,8 +113,7 @@ struct DraftStates: MergeStates {
     return try CloneRemainder(of: existing, in: present, keepsClones: keepsClones)
   }
 
-  /// A draft has clones, which a merge deletes or releases.
-  var isMoving: Bool { true }
+  var scratch: any StorageBackend { ScratchBackend(view) }
 
   /// A session on the state before the merge, which must not outlive the transaction.
   var session: Session { context.session(StorageTransaction(lookingInto: view), schema) }

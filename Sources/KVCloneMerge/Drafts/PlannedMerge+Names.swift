@@ -45,13 +45,6 @@ extension PlannedMerge {
     return with(renamed)
   }
 
-  /// The plan with other conflicts.
-  func with(conflicts: [ResolvedConflict], staleAnswers: [ObjectConflict]) -> PlannedMerge {
-    PlannedMerge(
-      conflicts: conflicts, staleAnswers: staleAnswers, issues: issues, issueCount: issueCount, operations: operations,
-      counts: counts, united: united)
-  }
-
   private func with(_ operations: [MergeOperation]) -> PlannedMerge {
     PlannedMerge(
       conflicts: conflicts, staleAnswers: staleAnswers, issues: issues, issueCount: issueCount, operations: operations,

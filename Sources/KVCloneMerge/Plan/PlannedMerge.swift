@@ -2,14 +2,14 @@ package import KVCloneCore
 package import KVCloneModel
 
 /// The result of planning a merge: conflicts, errors, and the operations on ours.
-package struct PlannedMerge {
+package struct PlannedMerge: Sendable {
   /// All conflicts with their answers, in ascending order of ids.
   package let conflicts: [ResolvedConflict]
   /// Answers of the call for conflicts that are gone, or have other values now (M12).
   package let staleAnswers: [ObjectConflict]
   /// Violated rules of the model: the first 100.
-  package let issues: [PlanIssue]
-  package let issueCount: Int
+  package internal(set) var issues: [PlanIssue]
+  package internal(set) var issueCount: Int
   /// The operations in their order. Where a conflict has no answer, ours remains.
   package let operations: [MergeOperation]
   /// The changed objects by concrete entity.

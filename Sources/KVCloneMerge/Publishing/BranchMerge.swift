@@ -49,28 +49,25 @@ struct BranchMerge: MergeSubject {
     _ plan: PlannedMerge, _ states: BranchStates, _ options: MergeOptions, _ monitor: MergeMonitor,
     in transaction: inout WriteTransaction
   ) throws -> WrittenMerge {
-    let work = BranchMergeWork(plan, states, options, monitor, name, direction)
-    return direction == .publish ? try work.publish(in: &transaction) : try work.update(in: &transaction)
+    let work = BranchMergeWork(states, options, monitor, name, direction)
+    return direction == .publish
+      ? try work.publish(plan, in: &transaction) : try work.update(plan, in: &transaction)
   }
 
+  func isMoving(_ plan: PlannedMerge, _ states: BranchStates) -> Bool { states.isMoving }
+
   func show(
-    _ plan: PlannedMerge, _ states: BranchStates, _ options: MergeOptions, in transaction: inout WriteTransaction,
-    _ body: (borrowing ReadTransaction) throws -> Void
+    _ plan: PlannedMerge, _ states: BranchStates, _ options: MergeOptions,
+    _ body: (borrowing WriteTransaction) throws -> Void
   ) throws {
+    try preview(plan, states, body)
+  }
+
+  /// Calls `body` with a transaction in memory that has carried out a plan.
+  func preview<R>(
+    _ plan: PlannedMerge, _ states: BranchStates, _ body: (borrowing WriteTransaction) throws -> R
+  ) throws -> R {
     let monitor = MergeMonitor(nil)
-    if direction == .publish {
-      try plan.apply(monitor, from: states.theirs, in: &transaction)
-      return try transaction.show(store, body)
-    }
-    try transaction.change { session in
-      try BranchManager.own(&session) { manager in
-        try manager.write(onBranch: name) { session in
-          try MergeTransaction.own(&session) { ours in
-            try plan.apply(monitor, from: states.theirs, in: &ours.transaction)
-            try ours.transaction.show(states.branch, body)
-          }
-        }
-      }
-    }
+    return try states.preview({ try plan.apply(monitor, from: states.theirs, in: &$0) }, body)
   }
 }

@@ -9,7 +9,12 @@ struct BranchStates: MergeStates {
   /// The last commit that the states contain.
   let commit: UInt64
   let branch: ObjectStore
-  private let direction: BranchMerge.Direction
+  private let store: ObjectStore
+  private let name: String
+  private let tables: BranchTables
+  private let record: BranchValue
+  private let horizon: SnapshotHorizon
+  private var direction: BranchMerge.Direction
   private let base: SessionMergeState
   private let ofStore: (now: SessionMergeState, changed: ObjectSet)
   private let ofBranch: (now: SessionMergeState, changed: ObjectSet)
@@ -23,13 +28,15 @@ struct BranchStates: MergeStates {
     _ direction: BranchMerge.Direction, engine: any StorageBackend, _ view: any StorageBackend
   ) throws(StoreError) {
     let schema = store.schema
-    (self.branch, self.direction) = (branch, direction)
+    (self.store, self.branch, self.direction) = (store, branch, direction)
+    (self.name, self.tables) = (name, tables)
     let storage = StorageTransaction(lookingInto: view)
     commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter)
     let record = try BranchRecords.existing(storage, tables, name)
     let layer = record.present
     let horizon = try BranchRecords.horizon(of: layer, branch: name, storage, tables, schema.orderedLists)
     let snapshot = try Snapshots.existing(storage, schema.tables, layer.baseName, epoch: layer.baseEpoch)
+    (self.record, self.horizon) = (record, horizon)
     let overlay = BranchBackend(engine, tables, name: name, record, horizon)
     (context, self.schema, views) = (store.context, schema, (view, overlay))
     func session(_ backend: any StorageBackend) -> Session {
@@ -52,21 +59,49 @@ struct BranchStates: MergeStates {
     )
   }
 
-  var sides: (ours: MergeSideStates, theirs: MergeSideStates) { sides(direction) }
+  /// The same states for a merge in one direction.
+  func directed(_ direction: BranchMerge.Direction) -> BranchStates {
+    var states = self
+    states.direction = direction
+    return states
+  }
 
-  func sides(_ direction: BranchMerge.Direction) -> (ours: MergeSideStates, theirs: MergeSideStates) {
+  /// The states that a write transaction of the store shows now.
+  func refreshed(in storage: borrowing StorageTransaction) throws(StoreError) -> BranchStates {
+    let view = storage.backend
+    return try BranchStates(
+      store, branch, name, tables, direction, engine: storage.recorder?.inner ?? view, view)
+  }
+
+  var sides: (ours: MergeSideStates, theirs: MergeSideStates) {
     let store = MergeSideStates(base: base, now: ofStore.now, changed: ofStore.changed)
     let branch = MergeSideStates(base: base, now: ofBranch.now, changed: ofBranch.changed)
     return direction == .publish ? (store, branch) : (branch, store)
   }
 
   /// A session on theirs, which must not outlive the transaction.
-  var theirs: Session { theirs(direction) }
-
-  func theirs(_ direction: BranchMerge.Direction) -> Session {
+  var theirs: Session {
     context.session(StorageTransaction(lookingInto: direction == .publish ? views.branch : views.store), schema)
   }
 
+  var target: ObjectStore { direction == .publish ? store : branch }
+
+  var scratch: any StorageBackend {
+    let scratch = ScratchBackend(views.store)
+    return direction == .publish ? scratch : BranchBackend(scratch, tables, name: name, record, horizon)
+  }
+
+  /// All objects that either side changed since the base, and those that the branch has changed in a transaction.
+  func allChanged(with storage: borrowing StorageTransaction) throws(StoreError) -> ObjectSet {
+    var all = try Self.objects(changedIn: record.present.code, tables, storage)
+    ofStore.changed.forEach { id in
+      _ = all.insert(id)
+      return true
+    }
+    return all
+  }
+
+  /// Whether a merge moves anything, be it only a base.
   var isMoving: Bool { !ofStore.changed.isEmpty || direction == .publish && !ofBranch.changed.isEmpty }
 
   /// Records the changes of the store since the base in the history of a session on the branch.

@@ -15,28 +15,30 @@ extension StoreBranches {
   ///
   /// - Parameters:
   ///   - name: the branch.
-  ///   - objects: publishes only these objects, with what a clone of them would copy and inserted objects that they need
-  ///     (M13); nil for all changes.
-  /// - Throws: `branchNotFound`; `incompatibleModel`; ``MergeError`` for rules and answers that cannot be used.
+  ///   - objects: publishes only these objects, with what a clone of them would copy and inserted objects that they
+  ///     need (M13); nil for all changes. The branch is updated first, in memory and with its hooks; conflicts of both
+  ///     steps have the store as ours. Answers have to come from a plan with the same objects.
+  /// - Throws: `branchNotFound`; `incompatibleModel`; `objectNotFound` for an object that neither side has;
+  ///   ``MergeError`` for rules and answers that cannot be used.
   public func planPublish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions())
     throws -> MergePlan
   {
-    if let objects { return try MergeCall(PartialPublish(store, name, objects), options).plan() }
+    if let objects { return try MergeCall(ChosenMerge(store, name, objects), options).plan() }
     return try MergeCall(BranchMerge(store, name, .publish), options).plan()
   }
 
-  /// Takes the changes of a branch into the store, in one transaction. Afterwards the branch shows the merged state, and
-  /// has no changes of its own (M9).
+  /// Takes the changes of a branch into the store, in one transaction. Afterwards the branch shows the merged state,
+  /// and has no changes of its own (M9).
   ///
-  /// - Throws: ``MergeError`` if there are conflicts without an answer, answers that no longer fit, or broken rules of the
-  ///   model; `branchNotFound`, `incompatibleModel`, `busy`, `diskFull` and other errors of a write transaction. Nothing
-  ///   is merged then.
+  /// - Throws: ``MergeError`` if there are conflicts without an answer, answers that no longer fit, or broken rules of
+  ///   the model; `branchNotFound`, `incompatibleModel`, `busy`, `diskFull` and other errors of a write transaction.
+  ///   Nothing is merged then.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func publish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions()) throws
     -> MergeResult
   {
-    if let objects { return try MergeCall(PartialPublish(store, name, objects), options).run() }
+    if let objects { return try MergeCall(ChosenMerge(store, name, objects), options).run() }
     return try MergeCall(BranchMerge(store, name, .publish), options).run()
   }
 
@@ -45,7 +47,7 @@ extension StoreBranches {
   public func publish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions())
     async throws -> MergeResult
   {
-    if let objects { return try await MergeCall(PartialPublish(store, name, objects), options).runOnWriterThread() }
+    if let objects { return try await MergeCall(ChosenMerge(store, name, objects), options).runOnWriterThread() }
     return try await MergeCall(BranchMerge(store, name, .publish), options).runOnWriterThread()
   }
 

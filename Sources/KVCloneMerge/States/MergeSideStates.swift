@@ -27,16 +27,6 @@ package struct MergeSideStates {
     self.chunks = chunks
   }
 
-  /// The side with the changes of some objects only.
-  func restricted(to isWanted: (ObjectID) -> Bool) -> MergeSideStates {
-    var wanted = ObjectSet()
-    changed.forEach { id in
-      if isWanted(id) { _ = wanted.insert(id) }
-      return true
-    }
-    return MergeSideStates(base: base, now: now, changed: wanted, chunks: chunks)
-  }
-
   /// The side at the fork.
   var unchanged: MergeSideStates { MergeSideStates(base: base, now: base, changed: ObjectSet()) }
 

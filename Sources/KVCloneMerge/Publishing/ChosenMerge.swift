@@ -1,0 +1,218 @@
+import KVClone
+import KVCloneBranches
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// A publish of chosen objects (M13): an update of the branch, then a merge of these objects into the store. The rest
+/// stays the branch's.
+///
+/// Both steps have the sides of a publish for the caller: ours is the store.
+struct ChosenMerge: MergeSubject {
+  private let whole: BranchMerge
+  private let updating: BranchMerge
+  private let name: String
+  private let objects: [ObjectID]
+
+  init(_ store: ObjectStore, _ name: String, _ objects: [ObjectID]) {
+    whole = BranchMerge(store, name, .publish)
+    updating = BranchMerge(store, name, .update)
+    self.name = name
+    self.objects = objects
+  }
+
+  var store: ObjectStore { whole.store }
+  var operation: String { whole.operation }
+  var keyArguments: [String] { whole.keyArguments + objects.map { String($0.rawValue) } }
+
+  func open() throws -> (tables: BranchTables, branch: ObjectStore) { try whole.open() }
+
+  func states(
+    _ context: (tables: BranchTables, branch: ObjectStore), engine: any StorageBackend, _ view: any StorageBackend
+  ) throws -> BranchStates {
+    try whole.states(context, engine: engine, view)
+  }
+
+  // MARK: Planning
+
+  /// Plans both steps. The second one is planned for the branch that the first one leaves in memory.
+  func plan(_ states: BranchStates, _ options: MergeOptions) throws -> ChosenPlan {
+    var exchanged = options
+    exchanged.exchangesSides = true
+    let turned = states.directed(.update)
+    let update = try updating.plan(turned, exchanged)
+    let remaining = Set(update.staleAnswers)
+    var own = options
+    own.answers.removeAll { !remaining.contains($0.conflict) }
+    let merge = try updating.preview(update, turned) { transaction in
+      try plan(states, transaction.session, united: update.united, own)
+    }
+    return ChosenPlan(update: update, merge: merge)
+  }
+
+  /// Plans the merge of the chosen objects of an updated branch.
+  ///
+  /// - Parameters:
+  ///   - branch: a session on the updated branch.
+  ///   - united: the objects that the update has united.
+  private func plan(
+    _ states: BranchStates, _ branch: borrowing Session, united: [ObjectID: ObjectID], _ options: MergeOptions
+  ) throws -> PlannedMerge {
+    let present = states.sides.ours.now
+    let updated = SessionMergeState(view(of: branch))
+    let session = states.directed(.update).theirs
+    let chosen = try chosenObjects(store: session, branch: branch, united, options) { id throws(StoreError) in
+      try present.entity(of: id) != nil
+    }
+    return try MergePlanner.plan(
+      store.schema, ours: MergeSideStates(base: present, now: present, changed: ObjectSet()),
+      theirs: MergeSideStates(
+        base: present, now: ChosenMergeState(store: present, branch: updated, chosen: chosen),
+        changed: try states.allChanged(with: branch.storage)), options: options)
+  }
+
+  private func view(of session: borrowing Session) -> Session {
+    store.context.session(StorageTransaction(lookingInto: session.storage), session.schema)
+  }
+
+  /// Returns the chosen objects, with what a clone of them would copy in the store or on the branch, and inserted
+  /// objects that they need.
+  private func chosenObjects(
+    store session: borrowing Session, branch: borrowing Session, _ united: [ObjectID: ObjectID],
+    _ options: MergeOptions, isInStore: (ObjectID) throws(StoreError) -> Bool
+  ) throws -> ObjectSet {
+    var chosen = ObjectSet()
+    var known: Set<ObjectID> = []
+    func addClones(_ reader: borrowing ReadTransaction) throws {
+      let present = try objects.filter { try reader.exists($0) }
+      known.formUnion(present)
+      if present.isEmpty { return }
+      var cloneOptions = CloneOptions()
+      cloneOptions.userInfoKeys = options.userInfoKeys
+      for id in try reader.cloneSet(of: present, options: cloneOptions) { _ = chosen.insert(id) }
+    }
+    // The store also has what the branch deleted.
+    try addClones(ReadTransaction(view(of: session)))
+    try addClones(ReadTransaction(view(of: branch)))
+    if let unknown = objects.first(where: { !known.contains($0) }) { throw store.schema.notFound(unknown) }
+    let state = SessionMergeState(view(of: branch))
+    try addNeeded(to: &chosen, state, isInStore)
+    for (gone, remaining) in united where chosen.contains(remaining) { _ = chosen.insert(gone) }
+    return chosen
+  }
+
+  /// Adds the objects without which a chosen one would break the number of members of a relationship.
+  private func addNeeded(
+    to chosen: inout ObjectSet, _ branch: SessionMergeState, _ isInStore: (ObjectID) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    var waiting: [ObjectID] = []
+    chosen.forEach { id in
+      waiting.append(id)
+      return true
+    }
+    while let id = waiting.popLast() {
+      guard let entity = try branch.entity(of: id) else { continue }
+      for relationship in entity.relationships where relationship.isValidated {
+        let members = try branch.members(of: id, relationship)
+        var missing: [ObjectID] = []
+        for member in members {
+          if chosen.contains(member) { continue }
+          if try !isInStore(member) { missing.append(member) }
+        }
+        guard !missing.isEmpty, relationship.brokenRule(members.count - missing.count) != nil else { continue }
+        for member in missing { _ = chosen.insert(member) }
+        waiting += missing
+      }
+    }
+  }
+
+  func show(
+    _ plan: ChosenPlan, _ states: BranchStates, _ options: MergeOptions,
+    _ body: (borrowing WriteTransaction) throws -> Void
+  ) throws {
+    let monitor = MergeMonitor(nil)
+    try updating.preview(plan.update, states.directed(.update)) { updated in
+      try states.preview({ try plan.merge.apply(monitor, from: updated.session, in: &$0) }, body)
+    }
+  }
+
+  // MARK: Merging
+
+  /// If the chosen objects are unchanged, the branch has nothing to publish, but takes the changes of the store.
+  func isMoving(_ plan: ChosenPlan, _ states: BranchStates) -> Bool {
+    !plan.merge.operations.isEmpty || states.directed(.update).isMoving
+  }
+
+  /// Updates the branch, carries the merge out on the store, and takes the result into the branch at the commit.
+  func write(
+    _ plan: ChosenPlan, _ states: BranchStates, _ options: MergeOptions, _ monitor: MergeMonitor,
+    in transaction: inout WriteTransaction
+  ) throws -> WrittenMerge {
+    // Shows the store before the merge: it is read without the changes of this transaction.
+    let before = SessionMergeState(try store.readSession())
+    let publishing = BranchMergeWork(states, options, monitor, name, .publish)
+    let update = BranchMergeWork(states.directed(.update), options, monitor, name, .update)
+    var written = WrittenMerge()
+    if options.createsSnapshots { written.snapshots = try publishing.createSnapshots(in: &transaction) }
+    let isUpdated = !plan.update.operations.isEmpty
+    let branch = states.branch
+    written.announce = { branch.commitSignal.noteCommit() }
+    if isUpdated {
+      written.announce = try transaction.change { session in
+        try BranchManager.own(&session) { manager in try update.write(plan.update, &manager) }
+      }
+    }
+    // Hooks of the branch may have made other objects than those of the plan.
+    let updated = try states.refreshed(in: transaction.session.storage)
+    var own = options
+    // The closure is not called under the write lock.
+    own.resolve = nil
+    own.answers = plan.merge.conflicts.compactMap { resolved in
+      resolved.answer.map { AnsweredConflict(resolved.conflict, $0) }
+    }
+    let final = try self.plan(updated, updated.theirs, united: plan.update.united, own)
+    try final.requireMergeable()
+    written.counts = final.counts
+    try final.apply(monitor, from: updated.theirs, in: &transaction)
+    transaction.session.state.completions.append { session in
+      try takeResult(updated, since: before, isUpdated: isUpdated, monitor, in: &session)
+    }
+    return written
+  }
+
+  /// Takes what the store has now into the branch, which keeps the rest of its changes, and moves its base. The branch
+  /// has what was published; where hooks of the store have changed it, the store wins.
+  ///
+  /// - Parameters:
+  ///   - before: the store before the merge.
+  ///   - isUpdated: whether the transaction has written the update on the branch.
+  private func takeResult(
+    _ updated: BranchStates, since before: SessionMergeState, isUpdated: Bool, _ monitor: MergeMonitor,
+    in session: inout Session
+  ) throws {
+    try session.settle()
+    // The states compare by the lists of preimages.
+    try session.storage.recorder?.flush()
+    let states = try updated.refreshed(in: session.storage).directed(.update)
+    let sides = states.sides
+    let changed = try states.allChanged(with: session.storage)
+    let plan = try MergePlanner.plan(
+      store.schema, ours: MergeSideStates(base: before, now: sides.ours.now, changed: changed),
+      theirs: MergeSideStates(base: before, now: sides.theirs.now, changed: changed),
+      options: MergeOptions(policy: .theirs))
+    try BranchManager.own(&session) { manager in
+      if !plan.operations.isEmpty {
+        try manager.write(onBranch: name) { session in
+          // The history has one entry per commit, and that of the update is written.
+          if isUpdated { session.state.history = nil }
+          try MergeApplication.own(&session) { application in try application.apply(plan, from: states.theirs, monitor)
+          }
+          for case .delete(let ids) in plan.operations {
+            _ = try ObjectDeletion.deleteAll(ObjectSet(ids), in: &session)
+          }
+        }
+      }
+      try manager.rebaseKeepingChanges(name)
+    }
+  }
+}
