@@ -116,7 +116,7 @@ package struct SnapshotComparison {
     init(horizon: SnapshotHorizon) { self.horizon = horizon }
 
     /// Notes the object or the chunk of a saved key.
-    mutating func note(_ table: TableCode, _ key: [UInt8]) {
+    package mutating func note(_ table: TableCode, _ key: [UInt8]) {
       if table.rootCode != nil, let id = try? NumberKey.objectID(key.span.bytes) {
         // Snapshots in between may have saved objects that were created after the first one.
         if horizon.sees(id) { _ = objects.insert(id) }
@@ -128,7 +128,7 @@ package struct SnapshotComparison {
     }
 
     /// Sorts the chunks after the last key, and removes duplicates of several epochs.
-    mutating func sortChunks() {
+    package mutating func sortChunks() {
       chunks.sort()
       chunks.removeDuplicates()
     }
@@ -187,7 +187,7 @@ package struct SnapshotComparison {
   // MARK: One object
 
   /// The difference of an object between two states; nil if they are equal.
-  static func difference(
+  package static func difference(
     _ id: ObjectID, _ old: borrowing Session, _ new: borrowing Session, _ changes: Changes
   ) throws(StoreError) -> SnapshotDifference? {
     // Bound to names, so that both records are alive at once.

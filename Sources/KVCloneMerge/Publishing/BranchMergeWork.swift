@@ -32,8 +32,15 @@ struct BranchMergeWork {
     try plan.apply(monitor, from: states.theirs, in: &transaction)
     // After hooks, so that what they change is part of the merged state.
     transaction.session.state.completions.append { session in
+      try session.settle()
+      try session.storage.recorder?.flush()
+      let (view, context, schema) = (session.storage.backend, session.context, session.schema)
       try BranchManager.own(&session) { manager in
-        try announce(&manager)
+        try manager.write(onBranch: name) { branch in
+          if branch.state.history == nil { return }
+          let store = context.session(StorageTransaction(lookingInto: view), schema)
+          try BranchAnnouncement(name, states.tables, in: store).note(in: &branch)
+        }
         try manager.rebaseEmpty(name)
       }
     }
@@ -87,13 +94,6 @@ struct BranchMergeWork {
       try SnapshotManager.own(&session) { (manager) throws(StoreError) in
         try manager.createBeforeMerge(options, userInfo)
       }
-    }
-  }
-
-  /// Records in the history of the branch that a publish changed its content (B7).
-  private func announce(_ manager: inout BranchManager) throws {
-    try manager.write(onBranch: name) { session in
-      if session.state.history != nil { try states.noteChangesOfStore(in: &session) }
     }
   }
 }

@@ -11,7 +11,7 @@ struct BranchStates: MergeStates {
   let branch: ObjectStore
   private let store: ObjectStore
   private let name: String
-  private let tables: BranchTables
+  let tables: BranchTables
   private let record: BranchValue
   private let horizon: SnapshotHorizon
   private var direction: BranchMerge.Direction
@@ -103,31 +103,6 @@ struct BranchStates: MergeStates {
 
   /// Whether a merge moves anything, be it only a base.
   var isMoving: Bool { !ofStore.changed.isEmpty || direction == .publish && !ofBranch.changed.isEmpty }
-
-  /// Records the changes of the store since the base in the history of a session on the branch.
-  func noteChangesOfStore(in session: inout Session) throws(StoreError) {
-    var next = ofStore.changed.first(from: ObjectID(rawValue: 0))
-    while let id = next {
-      next = ofStore.changed.first(from: ObjectID(rawValue: id.rawValue + 1))
-      let (before, after) = (try ofBranch.now.entity(of: id), try ofStore.now.entity(of: id))
-      switch (before, after) {
-      case (nil, nil): continue
-      case (nil, .some): session.state.history?.noteInserts(from: id, count: 1)
-      case (.some(let entity), nil):
-        _ = try session.load(id)
-        try HistoryWriter.noteDeletion(id, entity, in: &session)
-      case (.some, .some(let entity)):
-        let (old, new) = (try ofBranch.now.values(of: id, entity), try ofStore.now.values(of: id, entity))
-        for (index, attribute) in entity.attributes.enumerated() where old[index] != new[index] {
-          session.state.history?.noteUpdate(id, property: attribute.code)
-        }
-        for relationship in entity.relationships {
-          if try ofBranch.now.members(of: id, relationship) == ofStore.now.members(of: id, relationship) { continue }
-          session.state.history?.noteUpdate(id, property: relationship.code)
-        }
-      }
-    }
-  }
 
   /// Returns the objects of which a layer has the record or a list. Entries of other tables follow from these.
   private static func objects(

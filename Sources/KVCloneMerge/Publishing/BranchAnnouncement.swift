@@ -1,0 +1,70 @@
+import KVClone
+import KVCloneBranches
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// Records in the history of a branch what a publish changes on it (B7): the differences from the branch before to the
+/// store after the publish, whichever side, hook or delete rule made them.
+struct BranchAnnouncement: ~Copyable {
+  private let store: Session
+  private let changes: SnapshotComparison.Changes
+
+  /// - Parameter store: a session of the transaction that publishes, before the base of the branch moves. The changes of
+  ///   its snapshots are in the database.
+  /// - Throws: `branchNotFound`, `corrupted`.
+  init(_ name: String, _ tables: BranchTables, in store: consuming Session) throws(StoreError) {
+    let schema = store.schema
+    let layer = try BranchRecords.existing(store.storage, tables, name).present
+    let base = try Snapshots.existing(store.storage, schema.tables, layer.baseName, epoch: layer.baseEpoch)
+    var changes = try SnapshotComparison.changes(in: layer.baseEpoch..<(.max), base, store)
+    try ObjectSet.inserted(since: changes.horizon, in: store).forEach { id in
+      _ = changes.objects.insert(id)
+      return true
+    }
+    try LayerKeys(tables, layer: layer.code).forEach(in: store.storage) { (table, key) throws(StoreError) in
+      // The base does not see the objects that were inserted on the branch.
+      if table.rootCode != nil, let id = try? NumberKey.objectID(key.span.bytes) { _ = changes.objects.insert(id) }
+      changes.note(table, key)
+    }
+    changes.sortChunks()
+    self.changes = changes
+    self.store = store
+  }
+
+  /// Records the differences.
+  ///
+  /// - Parameter branch: a session on the branch before the publish.
+  borrowing func note(in branch: inout Session) throws(StoreError) {
+    var windows = ReadWindows(branch.storage)
+    for rootCode in branch.schema.rootCodes.sorted() {
+      let objects = changes.objects.set(rootCode: rootCode)
+      var next = objects?.next(from: 0)
+      while let serial = next {
+        next = objects?.next(from: serial + 1)
+        windows.next()
+        let id = ObjectID(rootCode: rootCode, serial: serial)
+        guard let difference = try SnapshotComparison.difference(id, branch, store, changes) else { continue }
+        switch difference.kind {
+        case .inserted: branch.state.history?.noteInserts(from: id, count: 1)
+        case .updated: try Self.noteUpdate(difference, in: &branch)
+        case .deleted:
+          let entity = try branch.load(id)
+          try HistoryWriter.noteDeletion(id, entity, in: &branch)
+        }
+      }
+    }
+  }
+
+  private static func noteUpdate(_ difference: SnapshotDifference, in branch: inout Session) throws(StoreError) {
+    let entity = try branch.entity(of: difference.id)
+    for attribute in difference.attributes {
+      guard let known = entity.attributes.first(where: { $0.path == attribute.name }) else { continue }
+      branch.state.history?.noteUpdate(difference.id, property: known.code)
+    }
+    for relationship in difference.relationships {
+      guard let known = entity.relationships.first(where: { $0.name == relationship.name }) else { continue }
+      branch.state.history?.noteUpdate(difference.id, property: known.code)
+    }
+  }
+}
