@@ -31,7 +31,7 @@ public struct MergeError: KVCloneError {
     public static let baseExpired = Kind(rawValue: "baseExpired")
     /// The clone of a root is deleted: that discards the draft.
     public static let rootDeleted = Kind(rawValue: "rootDeleted")
-    /// Drafts were made of the clones that the merge would delete.
+    /// Drafts were made of the clones that the merge would delete, or the branch that it moves has open drafts.
     public static let draftInUse = Kind(rawValue: "draftInUse")
     /// The store was migrated, and the objects have other ids.
     public static let incompatibleModel = Kind(rawValue: "incompatibleModel")

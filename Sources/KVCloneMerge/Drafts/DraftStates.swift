@@ -39,7 +39,7 @@ struct DraftStates: MergeStates {
     (target, context, self.schema, self.view) = (store, store.context, schema, view)
     let (base, copy) = try Self.base(of: id, in: now)
     let horizon = SnapshotHorizon(base.value, schema.orderedLists)
-    try Self.requireSameModel(base, schema, store, now)
+    try Self.requireSameModel(base, store, now)
     let past = SnapshotBackend(engine, preimages: schema.tables.preimages, horizon)
     // The clones of other copies stay, so they are ordinary objects.
     var own: [ObjectID: ObjectID] = [:]
@@ -84,29 +84,6 @@ struct DraftStates: MergeStates {
     self.inserted = inserted
   }
 
-  /// Whether the clones, or links to them, differ from the base.
-  var areClonesChanged: Bool {
-    get throws {
-      let plan = try MergePlanner.plan(
-        schema, ours: sides.theirs.unchanged, theirs: sides.theirs, options: MergeOptions(policy: .theirs))
-      // Objects outside may have changed, too.
-      return try plan.operations.contains { try affectsClones($0) }
-    }
-  }
-
-  private func affectsClones(_ operation: MergeOperation) throws -> Bool {
-    let affected: [ObjectID]
-    switch operation {
-    case .insert(let id, _, _), .set(let id, _, _), .setOrder(let id, _, _): affected = [id]
-    case .setTarget(let id, let relationship, let target):
-      let before = try sides.theirs.base.target(of: id, relationship)
-      affected = [id] + [target, before].compactMap(\.self)
-    case .changeMembers(let id, _, let added, let removed): affected = [id] + added + removed
-    case .delete(let ids): affected = ids
-    }
-    return affected.contains { clones[$0] != nil }
-  }
-
   /// Returns the role of the clones in the rules of the model after the merge.
   func remainder(keepsClones: Bool) throws -> CloneRemainder {
     let existing = try sources.filter { try present.entity(of: $0.key) != nil }
@@ -141,14 +118,20 @@ struct DraftStates: MergeStates {
 
   /// The properties are matched by code (P2).
   private static func requireSameModel(
-    _ base: CloneBase, _ schema: Schema, _ store: ObjectStore, _ session: borrowing Session
+    _ base: CloneBase, _ store: ObjectStore, _ session: borrowing Session
   ) throws {
-    let past = try base.schema(in: store, session)
-    if Set(past.rootCodes).isSubset(of: Set(schema.rootCodes)) { return }
+    if try base.isOfSameModel(in: store, session) { return }
     throw MergeError(
       .incompatibleModel,
       "the store was migrated since the draft was made, and its objects have other ids; apply the "
         + "draft's changes by hand")
+  }
+}
+
+extension CloneBase {
+  /// Whether the objects of the base have the same ids in the present model.
+  func isOfSameModel(in store: ObjectStore, _ session: borrowing Session) throws(StoreError) -> Bool {
+    Set(try schema(in: store, session).rootCodes).isSubset(of: Set(store.schema.rootCodes))
   }
 }
 

@@ -30,38 +30,10 @@ public struct StoreDrafts: Sendable {
     let session = try store.readSession()
     var found: [DraftInfo] = []
     for base in try CloneBase.all(in: session) {
-      let retained = try base.retainedByteCount(in: store)
-      for copy in base.roots.indices { found.append(try info(base, copy, retained, in: session)) }
+      let isMigrated = try !base.isOfSameModel(in: store, session)
+      found += try DraftListing(base, in: store, session).drafts(isMigrated: isMigrated)
     }
-    return found.filter { $0.objectCount > 0 }
-  }
-
-  private func info(_ base: CloneBase, _ copy: Int, _ retained: UInt64, in session: borrowing Session) throws
-    -> DraftInfo
-  {
-    var (sources, count): ([ObjectID: ObjectID], Int) = ([:], 0)
-    let roots = base.roots[copy]
-    try base.forEachClone(in: session) { (clone, entry) throws(StoreError) in
-      guard entry.draft?.copy == UInt32(copy) else { return true }
-      count += 1
-      if roots.contains(clone) { sources[clone] = entry.source }
-      return true
-    }
-    var isChanged = false
-    if let root = roots.first(where: { sources[$0] != nil }) {
-      do {
-        let backend = session.storage.backend
-        isChanged = try DraftStates(store, root, engine: backend, backend).areClonesChanged
-      } catch let error as MergeError where error.kind != .incompatibleModel {
-        // Expired, or without a root: it can only be deleted.
-        isChanged = true
-      }
-    }
-    return DraftInfo(
-      roots: roots, sources: roots.compactMap { sources[$0] }, author: base.author,
-      createdAt: Date(timeIntervalSinceReferenceDate: base.value.created),
-      expiresAt: base.value.expires.map { Date(timeIntervalSinceReferenceDate: $0) }, objectCount: count,
-      retainedBytes: retained, isChanged: isChanged)
+    return found
   }
 
   /// Returns whether an object is a clone with a base.

@@ -22,11 +22,12 @@ struct BranchStates: MergeStates {
   private let schema: Schema
   private let views: (store: any StorageBackend, branch: any StorageBackend)
 
-  /// - Throws: `branchNotFound`, `corrupted`.
+  /// - Throws: `branchNotFound`, `corrupted`; ``MergeError`` of the kind `draftInUse` if the base of the branch would
+  ///   move while the branch has open drafts.
   init(
     _ store: ObjectStore, _ branch: ObjectStore, _ name: String, _ tables: BranchTables,
     _ direction: BranchMerge.Direction, engine: any StorageBackend, _ view: any StorageBackend
-  ) throws(StoreError) {
+  ) throws {
     let schema = store.schema
     (self.store, self.branch, self.direction) = (store, branch, direction)
     (self.name, self.tables) = (name, tables)
@@ -57,6 +58,27 @@ struct BranchStates: MergeStates {
     ofBranch = (
       SessionMergeState(session(overlay)) { (commit) throws(StoreError) in try branchChange.change(commit) }, own
     )
+    if isMoving { try Self.refuseOpenDrafts(of: name, in: session(overlay)) }
+  }
+
+  /// Refuses to replace the layer of a branch that has the bases of open drafts (P2): nothing could be merged back
+  /// afterwards, and a publish would take the clones along as ordinary objects.
+  private static func refuseOpenDrafts(of name: String, in branch: borrowing Session) throws {
+    var drafts: [String] = []
+    for base in try CloneBase.all(in: branch) where !base.isExpired() {
+      var first: ObjectID?
+      try base.forEachClone(in: branch) { (clone, _) throws(StoreError) in
+        first = clone
+        return false
+      }
+      if let first { drafts.append(try branch.name(of: first)) }
+    }
+    guard let first = drafts.first else { return }
+    let shown = drafts.prefix(3).joined(separator: ", ") + (drafts.count > 3 ? " and others" : "")
+    throw MergeError(
+      .draftInUse,
+      "the branch “\(name)” has open drafts with the clones \(shown); merge the drafts on the branch, or delete their "
+        + "clones, before its base moves", object: first)
   }
 
   /// The same states for a merge in one direction.

@@ -19,7 +19,8 @@ extension StoreBranches {
   ///     need (M13); nil for all changes. The branch is updated first, in memory and with its hooks; conflicts of both
   ///     steps have the store as ours. Answers have to come from a plan with the same objects.
   /// - Throws: `branchNotFound`; `incompatibleModel`; `objectNotFound` for an object that neither side has;
-  ///   ``MergeError`` for rules and answers that cannot be used.
+  ///   ``MergeError`` for rules and answers that cannot be used, and of the kind `draftInUse` if the branch has open
+  ///   drafts.
   public func planPublish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions())
     throws -> MergePlan
   {

@@ -27,8 +27,6 @@ package struct MergeSideStates {
     self.chunks = chunks
   }
 
-  /// The side at the fork.
-  var unchanged: MergeSideStates { MergeSideStates(base: base, now: base, changed: ObjectSet()) }
 
   /// Returns a state that shows an object at the fork: unchanged objects are read from the present state, which costs
   /// no search for preimages.

@@ -100,11 +100,17 @@ extension BranchRun {
   /// Deletes all clones of drafts in the store, and then their bases.
   func discardDrafts() throws {
     drafts = []
-    for info in try test.store.drafts.list() {
-      let roots = info.roots.filter { copies[0].oracle.objects[$0] != nil }
-      try test.store.write { tx in _ = try tx.delete(roots) }
-      _ = try copies[0].oracle.delete(roots)
-    }
+    try discardDrafts(of: 0)
     _ = try test.store.deleteExpiredSnapshots()
+  }
+
+  /// Deletes the roots of all drafts of the store or a branch.
+  func discardDrafts(of index: Int) throws {
+    drafts.removeAll { $0.branch == copies[index].name }
+    for info in try copies[index].store.drafts.list() {
+      let roots = info.roots.filter { copies[index].oracle.objects[$0] != nil }
+      try copies[index].store.write { tx in _ = try tx.delete(roots) }
+      _ = try copies[index].oracle.delete(roots)
+    }
   }
 }

@@ -14,6 +14,7 @@ extension BranchRun {
     let publishes = chance(in: 2)
     var options = MergeOptions()
     options.createsSnapshots = chance(in: 2)
+    if try hasDrafts(index, publishes, options) { return }
     var plan = try self.plan(index, publishes, options)
     let hasConflicts = !plan.conflicts.isEmpty
     if hasConflicts {
@@ -48,6 +49,17 @@ extension BranchRun {
     releaseBase(copies[index], isFormer: true)
     copies[index].noteMerge(with: copies[0].oracle)
     try expectNothingToMerge(index)
+  }
+
+  /// Whether the branch has drafts that cannot be discarded. A publish is refused before that.
+  private func hasDrafts(_ index: Int, _ publishes: Bool, _ options: MergeOptions) throws -> Bool {
+    if try copies[index].store.drafts.list().isEmpty { return false }
+    if publishes {
+      let error = #expect(throws: MergeError.self, "\(place)") { try run(index, true, options) }
+      #expect(error?.kind == .draftInUse, "\(place)")
+    }
+    try discardDrafts(of: index)
+    return try !copies[index].store.drafts.list().isEmpty
   }
 
   private func plan(_ index: Int, _ publishes: Bool, _ options: MergeOptions) throws -> MergePlan {
