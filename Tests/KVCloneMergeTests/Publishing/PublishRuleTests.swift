@@ -9,35 +9,6 @@ import Testing
 
 /// The rules of publish and update, each by its number.
 @Suite("Publish and update") struct PublishRuleTests {
-  private struct Library {
-    let fixture: BranchFixture
-    let store: ObjectStore
-    let book: ObjectID
-    let other: ObjectID
-    let tag: ObjectID
-    let pages: [ObjectID]
-
-    init(_ kind: StorageKind, tracksHistory: Bool = false) throws {
-      fixture = try BranchFixture(kind)
-      store = fixture.store
-      (book, other, tag, pages) = try store.write { tx in
-        let tag = try tx.insert("Tag", ["name": .string("old")])
-        let book = try tx.insert(
-          "Book", ["number": .integer(1), "title": .string("A"), "cover": .binary(Data(repeating: 7, count: 5_000))],
-          relationships: ["tags": [tag]])
-        let other = try tx.insert("Book", ["number": .integer(2), "title": .string("B")])
-        let pages = try (0..<40).map {
-          try tx.insert("Page", ["text": .string("\($0)")], relationships: ["book": [book]])
-        }
-        return (book, other, tag, pages)
-      }
-    }
-
-    func text(_ store: ObjectStore) throws -> [String] { try store.read { tx in try LibraryText.of(tx) } }
-
-    func check() throws { #expect(try CheckedStore.issues(store) == []) }
-  }
-
   @Test("M4, M9: a publish takes all changes into the store, and empties the branch", arguments: StorageKind.allCases)
   func publish(_ kind: StorageKind) throws {
     let library = try Library(kind)
