@@ -25,7 +25,7 @@ import Testing
     try store.set(fixture.other, "title", "changed")
     expectRefused { try store.branches.update("work") }
     expectRefused { _ = try store.branches.planUpdate("work") }
-    #expect(try store.count("Document") == 2)
+    #expect(try store.objects("Document").count == 2)
     try branch.set(draft, "title", "new")
     try branch.drafts.merge(draft)
     try store.branches.update("work")

@@ -40,10 +40,10 @@ import Testing
     let before = try library.text(second)
     try second.write { tx in try tx.set(library.other, "title", .string("second")) }
     try store.branches.publish("first")
-    try second.read { tx in #expect(try !tx.exists(page) && tx.members(library.book, "pages").count == 40) }
+    try second.read { tx throws in #expect(try !tx.exists(page) && tx.members(library.book, "pages").count == 40) }
     try store.branches.update("second")
     #expect(try library.text(second) != before)
-    try second.read { tx in #expect(try tx.members(library.book, "pages").last == page) }
+    try second.read { tx throws in #expect(try tx.members(library.book, "pages").last == page) }
     try library.check()
     let plan = try store.branches.planPublish("second")
     #expect(plan.counts == ["Book": MergeCount(updated: 1)] && plan.changes.map(\.id) == [library.other])
@@ -68,7 +68,8 @@ import Testing
     try store.write { tx in try tx.set(library.other, "title", .string("yours")) }
     try store.branches.update("draft")
     for _ in 1...2 {
-      try branch.read { tx in #expect(try tx.exists(child) && !tx.exists(library.book) && !tx.exists(library.pages[1]))
+      try branch.read { tx throws in
+        #expect(try tx.exists(child) && !tx.exists(library.book) && !tx.exists(library.pages[1]))
       }
       try library.check()
       try store.branches.publish("draft")

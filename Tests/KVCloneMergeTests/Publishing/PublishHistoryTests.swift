@@ -43,15 +43,15 @@ import Testing
     let kept = try store.write { tx in try tx.insert("Book", ["number": .integer(9), "title": .string("yours")]) }
     let heard = try publish(MergeOptions(policy: .ours))
     #expect(heard.insertedCount == 1 && heard.updatedCount == 0 && heard.deletedCount == 1)
-    try branch.read { tx in #expect(try tx.exists(kept) && !tx.exists(own)) }
+    try branch.read { tx throws in #expect(try tx.exists(kept) && !tx.exists(own)) }
   }
 
   @Test("B7, M8: what hooks change in a publish is a change of the branch") func b7Hooks() throws {
     try library.setTitle("mine", in: branch)
     var hooks = ObjectLifecycle()
-    hooks.willSave = { [library] tx, _ in
-      if try tx.value(library.other, "title") == .string("checked") { return }
-      try tx.set(library.other, "title", .string("checked"))
+    hooks.willSave = { [other = library.other] tx, _ in
+      if try tx.value(other, "title") == .string("checked") { return }
+      try tx.set(other, "title", .string("checked"))
     }
     try store.register(hooks, for: "Book")
     let heard = try publish()
@@ -73,7 +73,7 @@ import Testing
     try branch.write { tx in _ = try tx.delete(first) }
     let heard = try publish()
     #expect(heard.insertedCount == 1 && heard.updatedCount == 1 && heard.deletedCount == 0)
-    try branch.read { tx in
+    try branch.read { tx throws in
       let pages = try tx.members(library.other, "pages")
       #expect(pages.count == 3_000 && pages.last == page)
     }

@@ -22,10 +22,14 @@ extension SecondStore {
       guard entry.key.count == 8, ids.contains(secondNumber(entry.key[...])), source > 0, operation <= commit else {
         throw SecondError("a clone that is to have been made is not there")
       }
-      guard flags <= 1, flags == 1 || sourceCommit <= operation else {
+      guard flags <= 3, flags & 1 == 1 || sourceCommit <= operation else {
         throw SecondError("a clone is older than its source")
       }
-      if flags == 1 { _ = try value.take(16) }
+      if flags & 1 != 0 { _ = try value.take(16) }
+      if flags & 2 != 0 {
+        guard try value.u32() > 0 else { throw SecondError("a draft names no base") }
+        _ = try value.u32()
+      }
       try value.end()
     }
     for entry in try file.entries("operations") {
@@ -42,7 +46,9 @@ extension SecondStore {
         throw SecondError("an operation has no roots, or no digest")
       }
       let result = try JSONSerialization.jsonObject(with: Data(try value.counted())) as? [String: Any]
-      guard result?["objects"] is NSNumber, result?["counts"] is [String: Any] else {
+      // A merge has no roots, and names its snapshots.
+      let isMerge = count == 0 && result?["snapshots"] is [String]
+      guard isMerge || result?["objects"] is NSNumber, result?["counts"] is [String: Any] else {
         throw SecondError("an operation has no result")
       }
       try value.end()
