@@ -1,5 +1,5 @@
 import KVCloneBranches
-import KVCloneCore
+package import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
@@ -96,7 +96,7 @@ extension BranchManager {
           case .deleted: _ = restored.inserted.insert(id)
           case .updated:
             _ = restored.updated.insert(id)
-            try Self.noteUpdate(difference, in: &session)
+            try difference.noteUpdate(in: &session)
           }
         }
       }
@@ -148,17 +148,20 @@ extension BranchManager {
     try Session.load(&session.scratch, view, entity, id)
     try HistoryWriter.noteDeletion(id, entity, in: &session)
   }
+}
 
-  private static func noteUpdate(_ difference: SnapshotDifference, in session: inout Session) throws(StoreError) {
+extension SnapshotDifference {
+  /// Records the changed properties of the object in the history.
+  package func noteUpdate(in session: inout Session) throws(StoreError) {
     if session.state.history == nil { return }
-    let entity = try session.entity(of: difference.id)
-    for attribute in difference.attributes {
+    let entity = try session.entity(of: id)
+    for attribute in attributes {
       guard let known = entity.attributes.first(where: { $0.path == attribute.name }) else { continue }
-      session.state.history?.noteUpdate(difference.id, property: known.code)
+      session.state.history?.noteUpdate(id, property: known.code)
     }
-    for relationship in difference.relationships {
+    for relationship in relationships {
       guard let known = entity.relationships.first(where: { $0.name == relationship.name }) else { continue }
-      session.state.history?.noteUpdate(difference.id, property: known.code)
+      session.state.history?.noteUpdate(id, property: known.code)
     }
   }
 }

@@ -71,14 +71,18 @@ struct DraftStates: MergeStates {
     present = SessionMergeState(session(view)) { (commit) throws(StoreError) in try history.change(commit) }
     let then = SessionMergeState(session(past))
     let sources = own
+    var clones: [ObjectID: ObjectID] = [:]
+    clones.reserveCapacity(own.count)
+    for (clone, source) in own { clones[source] = clone }
     sides = (
       MergeSideStates(
         base: SourcesMergeState(then) { sources[$0] != nil }, now: SourcesMergeState(present) { sources[$0] != nil },
         changed: ofSources),
       MergeSideStates(
-        base: ClonesMergeState(then, sources: own), now: ClonesMergeState(present, sources: own), changed: ofClones)
+        base: ClonesMergeState(then, sources: sources, clones: clones),
+        now: ClonesMergeState(present, sources: sources, clones: clones), changed: ofClones)
     )
-    clones = Dictionary(own.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
+    self.clones = clones
     self.sources = sources
     self.base = base
     self.inserted = inserted

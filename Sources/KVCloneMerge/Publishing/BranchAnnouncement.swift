@@ -47,24 +47,12 @@ struct BranchAnnouncement: ~Copyable {
         guard let difference = try SnapshotComparison.difference(id, branch, store, changes) else { continue }
         switch difference.kind {
         case .inserted: branch.state.history?.noteInserts(from: id, count: 1)
-        case .updated: try Self.noteUpdate(difference, in: &branch)
+        case .updated: try difference.noteUpdate(in: &branch)
         case .deleted:
           let entity = try branch.load(id)
           try HistoryWriter.noteDeletion(id, entity, in: &branch)
         }
       }
-    }
-  }
-
-  private static func noteUpdate(_ difference: SnapshotDifference, in branch: inout Session) throws(StoreError) {
-    let entity = try branch.entity(of: difference.id)
-    for attribute in difference.attributes {
-      guard let known = entity.attributes.first(where: { $0.path == attribute.name }) else { continue }
-      branch.state.history?.noteUpdate(difference.id, property: known.code)
-    }
-    for relationship in difference.relationships {
-      guard let known = entity.relationships.first(where: { $0.name == relationship.name }) else { continue }
-      branch.state.history?.noteUpdate(difference.id, property: known.code)
     }
   }
 }

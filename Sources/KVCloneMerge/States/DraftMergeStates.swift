@@ -10,11 +10,13 @@ package final class ClonesMergeState: MergeState {
   private let clones: [ObjectID: ObjectID]
   private let sources: [ObjectID: ObjectID]
 
-  /// - Parameter sources: the source of each clone of the copy.
-  package init(_ state: any MergeState, sources: [ObjectID: ObjectID]) {
+  /// - Parameters:
+  ///   - sources: the source of each clone of the copy.
+  ///   - clones: the clone of each source. Both are shared with other states.
+  package init(_ state: any MergeState, sources: [ObjectID: ObjectID], clones: [ObjectID: ObjectID]) {
     self.state = state
     self.sources = sources
-    clones = Dictionary(sources.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
+    self.clones = clones
   }
 
   /// Returns the object that is shown under an id; nil for a clone, which is shown under the id of its source.

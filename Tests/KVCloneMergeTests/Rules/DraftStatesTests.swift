@@ -25,6 +25,7 @@ import Testing
     -> PlannedMerge
   {
     let sources = [clonedFolder: folder, clonedNote: note].merging(further) { $1 }
+    let ofSources = Dictionary(uniqueKeysWithValues: sources.map { ($0.value, $0.key) })
     let now = fixture.ours
     let clones = sources.filter { now.entity(of: $0.key) != nil }
     let remainder = try keepsClones.map { try CloneRemainder(of: clones, in: now, keepsClones: $0) }
@@ -41,7 +42,8 @@ import Testing
         now: SourcesMergeState(now) { sources[$0] != nil },
         changed: mine),
       theirs: MergeSideStates(
-        base: ClonesMergeState(fixture.base, sources: sources), now: ClonesMergeState(now, sources: sources),
+        base: ClonesMergeState(fixture.base, sources: sources, clones: ofSources),
+        now: ClonesMergeState(now, sources: sources, clones: ofSources),
         changed: others), clones: remainder, keepsOrders: outside.contains)
   }
 
