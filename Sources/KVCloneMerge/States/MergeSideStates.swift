@@ -27,7 +27,6 @@ package struct MergeSideStates {
     self.chunks = chunks
   }
 
-
   /// Returns a state that shows an object at the fork: unchanged objects are read from the present state, which costs
   /// no search for preimages.
   func base(of id: ObjectID) -> any MergeState { changed.contains(id) ? base : now }
