@@ -89,7 +89,7 @@ struct BranchStates: MergeStates {
   }
 
   /// The states that a write transaction of the store shows now.
-  func refreshed(in storage: borrowing StorageTransaction) throws(StoreError) -> BranchStates {
+  func refreshed(in storage: borrowing StorageTransaction) throws -> BranchStates {
     let view = storage.backend
     return try BranchStates(
       store, branch, name, tables, direction, engine: storage.recorder?.inner ?? view, view)
