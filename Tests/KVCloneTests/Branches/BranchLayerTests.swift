@@ -38,8 +38,8 @@ struct BranchLayerTests {
       try store.runWrite(label: "publish", timeout: nil) { tx in
         let names = try BranchLayerTests.manage(&tx) { manager in
           (
-            store: try manager.createAutomaticSnapshot(beforePublishing: "draft"),
-            branch: try manager.createAutomaticSnapshot(ofBranch: "draft")
+            store: try manager.createSnapshotOfStore(),
+            branch: try manager.createSnapshot(ofBranch: "draft")
           )
         }
         try tx.set(book, "title", .string(title))
@@ -123,36 +123,6 @@ struct BranchLayerTests {
     #expect(try setup.fixture.remains() == [:])
   }
 
-  @Test(
-    "B4: a published blob is shown by no earlier snapshot, and stays when the branch goes",
-    arguments: StorageKind.allCases)
-  func b4Blobs(_ kind: StorageKind) throws {
-    let setup = try Setup(kind)
-    let cover = Data(repeating: 8, count: 4_000)
-    try setup.branch.write { tx in try tx.set(setup.book, "cover", .binary(cover)) }
-    try setup.store.createSnapshot(named: "earlier")
-    let blob = try #require(try setup.branch.read { tx in try Self.blob(tx, setup.book) })
-    try setup.store.runWrite(label: "publish", timeout: nil) { tx in
-      try Self.manage(&tx) { manager in try manager.adoptBlobs([blob], fromBranch: "draft") }
-      try tx.change { session in try session.set(setup.book, ["cover": .blob(blob)]) }
-      try Self.manage(&tx) { manager in
-        try manager.releaseBlobs([blob], ofBranch: nil)
-        _ = try manager.rebaseEmpty("draft")
-      }
-    }
-    try setup.expectSound()
-    let retained = try setup.store.snapshot(named: "earlier").session().storage.blobInfo(
-      setup.store.schema.tables.ofBlobs, blob.id)
-    #expect(retained == nil)
-    for target in [setup.store, setup.branch] {
-      #expect(try target.read { tx in try tx.data(setup.book, "cover") } == cover)
-    }
-    try setup.store.branches.delete("draft")
-    try setup.store.deleteSnapshot(named: "earlier")
-    try setup.expectSound()
-    #expect(try setup.store.read { tx in try tx.data(setup.book, "cover") } == cover)
-    #expect(try setup.fixture.remains() == ["blobs": 1, "blobinfo": 1])
-  }
 
   private static func blob(_ tx: borrowing ReadTransaction, _ id: ObjectID) throws -> BlobReference? {
     try tx._withSession { (session) throws(StoreError) in

@@ -130,7 +130,7 @@ private struct LayerRun {
     let before = try BranchFixture.text(branch.store)
     let snapshot = try fixture.store.runWrite(label: "rebase", timeout: nil) { tx in
       try BranchLayerTests.manage(&tx) { manager in
-        let snapshot = savesState ? try manager.createAutomaticSnapshot(ofBranch: name) : nil
+        let snapshot = savesState ? try manager.createSnapshot(ofBranch: name) : nil
         _ = try keeps ? manager.rebaseKeepingChanges(name) : manager.rebaseEmpty(name)
         return snapshot
       }
