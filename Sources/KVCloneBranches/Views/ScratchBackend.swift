@@ -8,13 +8,17 @@ import KVCloneRecords
 /// those of an engine.
 package final class ScratchBackend: StorageBackend {
   private let inner: any StorageBackend
+  private let opened: [StorageTable]
   private var tables: [StorageTable: ScratchTable] = [:]
   /// The numbers of added entries, less those of deleted ones.
   private var addedCounts: [StorageTable: Int] = [:]
 
-  /// - Parameter inner: a read transaction, which must outlive this one.
-  package init(_ inner: any StorageBackend) {
+  /// - Parameters:
+  ///   - inner: a read transaction, which must outlive this one.
+  ///   - opened: tables that only some stores have, opened before the read transaction began.
+  package init(_ inner: any StorageBackend, _ opened: [StorageTable]) {
     self.inner = inner
+    self.opened = opened
   }
 
   // MARK: Reading
@@ -126,6 +130,15 @@ package final class ScratchBackend: StorageBackend {
     let new = ScratchTable()
     tables[table] = new
     return new
+  }
+
+  package func makeTables(_ codes: [TableCode]) throws(StoreError) -> [StorageTable] {
+    var found: [StorageTable] = []
+    for code in codes {
+      guard let table = opened.first(where: { $0.code == code }) else { return try inner.makeTables(codes) }
+      found.append(table)
+    }
+    return found
   }
 
   // MARK: The transaction

@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneBranches
 import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
@@ -17,10 +18,10 @@ struct DraftMerge: MergeSubject {
   var operation: String { "merge" }
   var keyArguments: [String] { ["draft", String(clone.rawValue)] }
 
-  func open() {}
+  func open() throws -> [StorageTable] { try BranchTables.all(of: store.engine, store.schema.tables) }
 
-  func states(_: Void, engine: any StorageBackend, _ view: any StorageBackend) throws -> DraftStates {
-    try DraftStates(store, clone, engine: engine, view)
+  func states(_ tables: [StorageTable], engine: any StorageBackend, _ view: any StorageBackend) throws -> DraftStates {
+    try DraftStates(store, clone, tables, engine: engine, view)
   }
 
   func plan(_ states: DraftStates, _ options: MergeOptions) throws -> PlannedMerge {

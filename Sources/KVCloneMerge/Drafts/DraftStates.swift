@@ -26,11 +26,17 @@ struct DraftStates: MergeStates {
   private let context: StoreContext
   private let schema: Schema
   private let view: any StorageBackend
+  private let tables: [StorageTable]
 
   /// - Parameter id: a clone of the copy.
   /// - Throws: ``MergeError`` of the kinds `notRelated`, `baseExpired`, `rootDeleted`, `incompatibleModel`.
-  init(_ store: ObjectStore, _ id: ObjectID, engine: any StorageBackend, _ view: any StorageBackend) throws {
+  ///   - tables: the tables of branches.
+  init(
+    _ store: ObjectStore, _ id: ObjectID, _ tables: [StorageTable], engine: any StorageBackend,
+    _ view: any StorageBackend
+  ) throws {
     let schema = store.schema
+    self.tables = tables
     func session(_ backend: any StorageBackend) -> Session {
       store.context.session(StorageTransaction(lookingInto: backend), schema)
     }
@@ -94,7 +100,7 @@ struct DraftStates: MergeStates {
     return try CloneRemainder(of: existing, in: present, keepsClones: keepsClones)
   }
 
-  var scratch: any StorageBackend { ScratchBackend(view) }
+  var scratch: any StorageBackend { ScratchBackend(view, tables) }
 
   /// A session on the state before the merge, which must not outlive the transaction.
   var session: Session { context.session(StorageTransaction(lookingInto: view), schema) }

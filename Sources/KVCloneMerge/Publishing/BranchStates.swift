@@ -109,7 +109,7 @@ struct BranchStates: MergeStates {
   var target: ObjectStore { direction == .publish ? store : branch }
 
   var scratch: any StorageBackend {
-    let scratch = ScratchBackend(views.store)
+    let scratch = ScratchBackend(views.store, tables.all)
     return direction == .publish ? scratch : BranchBackend(scratch, tables, name: name, record, horizon)
   }
 

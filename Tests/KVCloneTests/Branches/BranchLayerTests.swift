@@ -123,7 +123,6 @@ struct BranchLayerTests {
     #expect(try setup.fixture.remains() == [:])
   }
 
-
   private static func blob(_ tx: borrowing ReadTransaction, _ id: ObjectID) throws -> BlobReference? {
     try tx._withSession { (session) throws(StoreError) in
       let view = try session.existingRecord(id)
