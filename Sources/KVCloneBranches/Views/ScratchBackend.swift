@@ -1,6 +1,6 @@
 package import KVCloneCore
 package import KVCloneLMDB
-import KVCloneRecords
+package import KVCloneRecords
 
 /// A write transaction that never writes: changes stay in memory, over a read transaction that shows them nowhere else.
 ///

@@ -28,9 +28,10 @@ struct DraftStates: MergeStates {
   private let view: any StorageBackend
   private let tables: [StorageTable]
 
-  /// - Parameter id: a clone of the copy.
-  /// - Throws: ``MergeError`` of the kinds `notRelated`, `baseExpired`, `rootDeleted`, `incompatibleModel`.
+  /// - Parameters:
+  ///   - id: a clone of the copy.
   ///   - tables: the tables of branches.
+  /// - Throws: ``MergeError`` of the kinds `notRelated`, `baseExpired`, `rootDeleted`, `incompatibleModel`.
   init(
     _ store: ObjectStore, _ id: ObjectID, _ tables: [StorageTable], engine: any StorageBackend,
     _ view: any StorageBackend
