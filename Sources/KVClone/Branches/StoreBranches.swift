@@ -130,7 +130,8 @@ public struct StoreBranches: Sendable {
     return tables
   }
 
-  private func tables() throws(StoreError) -> BranchTables? {
+  /// The tables of branches, which stay open; nil if the store never had one.
+  package func tables() throws(StoreError) -> BranchTables? {
     try store.resource(OpenBranches.self).tables { () throws(StoreError) in
       try BranchTables(store.engine, store.schema.tables)
     }

@@ -18,7 +18,10 @@ struct DraftMerge: MergeSubject {
   var operation: String { "merge" }
   var keyArguments: [String] { ["draft", String(clone.rawValue)] }
 
-  func open() throws -> [StorageTable] { try BranchTables.all(of: store.engine, store.schema.tables) }
+  func open() throws -> [StorageTable] {
+    if let branch = store.engine as? BranchEngine { return branch.tables.all }
+    return try store.branches.tables()?.all ?? []
+  }
 
   func states(_ tables: [StorageTable], engine: any StorageBackend, _ view: any StorageBackend) throws -> DraftStates {
     try DraftStates(store, clone, tables, engine: engine, view)
