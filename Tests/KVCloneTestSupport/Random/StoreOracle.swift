@@ -8,6 +8,12 @@ package struct StoreOracle: Equatable {
     package let entity: String
     package var values: [String: AttributeValue] = [:]
     package var links: [String: [ObjectID]] = [:]
+
+    /// A relationship without members is equal to a missing one.
+    package static func == (left: Self, right: Self) -> Bool {
+      left.entity == right.entity && left.values == right.values
+        && left.links.filter { !$0.value.isEmpty } == right.links.filter { !$0.value.isEmpty }
+    }
   }
 
   package struct DeleteDenied: Error {}
