@@ -41,7 +41,12 @@ package final class SessionMergeState: MergeState {
   }
 
   package func members(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
-    try read { (session) throws(StoreError) in try session.members(id, relationship) }
+    try read { (session) throws(StoreError) in
+      // A subentity has an inherited relationship at another place of its records.
+      let entity = try session.entity(of: id)
+      guard let index = entity.relationshipIndexByCode[relationship.code] else { return [] }
+      return try session.members(id, entity.relationships[index])
+    }
   }
 
   package func hasMember(
