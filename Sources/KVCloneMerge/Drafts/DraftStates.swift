@@ -87,7 +87,7 @@ struct DraftStates: MergeStates {
         changed: ofSources),
       MergeSideStates(
         base: ClonesMergeState(then, sources: sources, clones: clones),
-        now: ClonesMergeState(present, sources: sources, clones: clones), changed: ofClones)
+        now: ClonesMergeState(present, base: then, sources: sources, clones: clones), changed: ofClones)
     )
     self.clones = clones
     self.sources = sources

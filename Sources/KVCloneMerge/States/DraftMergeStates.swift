@@ -7,14 +7,21 @@ package import KVCloneModel
 /// that an object made below the clones is part of the source's graph (P4).
 package final class ClonesMergeState: MergeState {
   private let state: any MergeState
+  private let base: (any MergeState)?
   private let clones: [ObjectID: ObjectID]
   private let sources: [ObjectID: ObjectID]
 
   /// - Parameters:
+  ///   - base: the state that shows the attributes of objects outside the draft: their changes are those of ours, and
+  ///     `sum` would count them twice. Nil for the base itself.
   ///   - sources: the source of each clone of the copy.
   ///   - clones: the clone of each source. Both are shared with other states.
-  package init(_ state: any MergeState, sources: [ObjectID: ObjectID], clones: [ObjectID: ObjectID]) {
+  package init(
+    _ state: any MergeState, base: (any MergeState)? = nil, sources: [ObjectID: ObjectID],
+    clones: [ObjectID: ObjectID]
+  ) {
     self.state = state
+    self.base = base
     self.sources = sources
     self.clones = clones
   }
@@ -33,7 +40,8 @@ package final class ClonesMergeState: MergeState {
   }
 
   package func values(of id: ObjectID, _ entity: CompiledEntity) throws(StoreError) -> [AttributeValue?] {
-    try state.values(of: shown(id) ?? id, entity)
+    if clones[id] == nil, let base, try base.entity(of: id) != nil { return try base.values(of: id, entity) }
+    return try state.values(of: shown(id) ?? id, entity)
   }
 
   package func members(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
@@ -49,7 +57,15 @@ package final class ClonesMergeState: MergeState {
     mapped(try state.holders(of: constraint, key))
   }
 
-  package func digest(of blob: BlobReference) throws(StoreError) -> UInt64 { try state.digest(of: blob) }
+  package func digest(of blob: BlobReference) throws(StoreError) -> UInt64 {
+    do throws(StoreError) {
+      return try state.digest(of: blob)
+    } catch {
+      // A blob of the base may be deleted since.
+      guard let base else { throw error }
+      return try base.digest(of: blob)
+    }
+  }
 
   package func lastChange(of id: ObjectID) throws(StoreError) -> ObjectChange? {
     guard let id = shown(id) else { return nil }

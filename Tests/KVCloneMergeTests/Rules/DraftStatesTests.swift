@@ -43,7 +43,7 @@ import Testing
         changed: mine),
       theirs: MergeSideStates(
         base: ClonesMergeState(fixture.base, sources: sources, clones: ofSources),
-        now: ClonesMergeState(now, sources: sources, clones: ofSources),
+        now: ClonesMergeState(now, base: fixture.base, sources: sources, clones: ofSources),
         changed: others), clones: remainder, keepsOrders: outside.contains)
   }
 
