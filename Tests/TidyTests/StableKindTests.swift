@@ -28,7 +28,8 @@ struct StableKindTests {
     unknownProperty
     """,
     "MergeError.Kind": """
-    brokenRules invalidAnswer invalidMergeRule mergeConflicts staleAnswers
+    baseExpired brokenRules cancelled draftInUse idempotencyKeyReused incompatibleModel invalidAnswer
+    invalidMergeRule limitExceeded mergeConflicts notRelated rootDeleted staleAnswers
     """,
     "ModelError.Kind": """
     conflictingRedeclaration cyclicComposite cyclicDerivation cyclicInheritance defaultTypeMismatch
@@ -66,17 +67,15 @@ struct StableKindTests {
     unknown unused
     """,
     "StoreError.Kind": """
-    abstractEntity alreadyOpen branchExists branchNotFound brokenChain busy cancelled changedSince closed commitLost commitUnknown damaged
-    deleteDenied diskFull fileExists forked historyExpired historyOff hookFailed incompatibleModel
+    abstractEntity alreadyOpen branchExists branchNotFound brokenChain busy cancelled changedSince closed
+    commitLost commitUnknown damaged deleteDenied diskFull fileExists forked historyExpired historyOff hookFailed incompatibleModel
     incrementalBackup invalidBranchName invalidDestination invalidHistoryToken invalidIndex invalidMapping invalidModel
     invalidObject invalidObjectName invalidPredicate invalidSnapshotName invalidStage io limitExceeded
     mapFull nestedWrite newerFormat noStore notAStore notConvertible notInferable notUnique
     objectNotFound olderFormat outOfRange readOnly readersFull snapshotExists snapshotExpired
     snapshotHeld snapshotInUse snapshotNotFound snapshotNotHeld stageFailed storeExists storeMoved tooManySnapshots
     transactionAborted transformFailed unknownEntity unknownProperty unknownTransformer unsupportedByEngine
-    unsupportedOnBranch
-    wrongDestination
-    wrongType
+    unsupportedOnBranch wrongDestination wrongType
     """,
     "TransferError.Kind": """
     abstractEntity danglingID disagreement duplicateID incompatibleHeader invalidFile outOfRange refused
