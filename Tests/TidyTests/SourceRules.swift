@@ -76,8 +76,10 @@ enum SourceRules {
     "fuzz": "KVCloneFuzz", "service-example": "KVCloneInbox",
   ]
 
-  /// The module that a file belongs to; nil for tests, which may import whatever they test.
+  /// The module that a file belongs to; nil for tests, which may import whatever they test, and for the programs of
+  /// tutorials, which are text of the documentation.
   static func module(ofFile path: String) -> String? {
+    if path.contains(".docc/") { return nil }
     let folders = path.split(separator: "/").map(String.init)
     return switch folders.first {
     case "Sources" where folders.count > 2: folders[1]

@@ -42,6 +42,7 @@ struct SourceRulesTests {
     ("Sources/KVClone/A.swift", "import KVCloneLMDB"),
     ("Tools/kvclone/A.swift", "import KVClone"),
     ("Tests/KVCloneTests/A.swift", "@testable import KVCloneLMDB"),
+    ("Sources/KVClone/Documentation.docc/Resources/a.swift", "import KVCloneMerge"),
   ])
   func letsArrowsPass(path: String, line: String) {
     #expect(SourceRules.importsUpward(in: path, line + "\n").isEmpty)
