@@ -58,7 +58,8 @@ public struct CloneOptions: Sendable {
   public var idempotencyExpiresAt: Date?
   /// Whether each clone records its source, which `provenance(of:)` returns (R33). The default is false.
   public var recordsProvenance = false
-  /// Whether the clones can be merged back into their sources (P1). It implies ``recordsProvenance``. The default is false.
+  /// Whether the clones can be merged back into their sources (P1). It implies ``recordsProvenance``. The default is
+  /// false.
   ///
   /// The state after the commit that clones becomes their base, a hidden snapshot: until it ends, the store retains the
   /// preimages of all changes since. It ends when the clones are merged or deleted, or expires.
