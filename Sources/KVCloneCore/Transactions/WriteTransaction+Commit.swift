@@ -29,7 +29,9 @@ extension WriteTransaction {
   /// Completes the changes, checks them, and writes what belongs to a commit.
   ///
   /// - Returns: nil if there is nothing to commit, or if `reasons` has collected everything.
-  package mutating func prepareCommit(_ store: ObjectStore, dryRun reasons: PlanReasons? = nil) throws -> PreparedCommit? {
+  package mutating func prepareCommit(_ store: ObjectStore, dryRun reasons: PlanReasons? = nil) throws
+    -> PreparedCommit?
+  {
     store.noteSerials(of: session.changes, dryRun: reasons)
     if let failure = session.changes.failure { throw failure }
     // Without changes there is nothing to commit, and the counter stays.
