@@ -23,14 +23,12 @@ struct KVCloneTool: ParsableCommand {
     version: "kvclone \(PackageVersion.current)",
     subcommands: [
       DemoCommand.self, InitCommand.self, LoadCommand.self, DumpCommand.self, InfoCommand.self, StatCommand.self,
-      ModelCommand.self,
-      ListCommand.self, GetCommand.self, QueryCommand.self, InsertCommand.self, SetCommand.self, LinkCommand.self,
-      UnlinkCommand.self, DeleteCommand.self, BlobCommand.self, CloneCommand.self, CheckCommand.self,
-      SnapshotCommand.self, BranchCommand.self, MergeCommand.self, MigrateCommand.self, BackupCommand.self, RestoreCommand.self,
-      CompactCommand.self,
-      SalvageCommand.self, RepairCommand.self, CopyCommand.self, ImportCommand.self, ExportCommand.self,
-      HistoryCommand.self, WatchCommand.self, ReadersCommand.self, ClusterCommand.self, BenchCommand.self,
-      ExploreCommand.self,
+      ModelCommand.self, ListCommand.self, GetCommand.self, QueryCommand.self, InsertCommand.self, SetCommand.self,
+      LinkCommand.self, UnlinkCommand.self, DeleteCommand.self, BlobCommand.self, CloneCommand.self,
+      CheckCommand.self, SnapshotCommand.self, BranchCommand.self, MergeCommand.self, MigrateCommand.self,
+      BackupCommand.self, RestoreCommand.self, CompactCommand.self, SalvageCommand.self, RepairCommand.self,
+      CopyCommand.self, ImportCommand.self, ExportCommand.self, HistoryCommand.self, WatchCommand.self,
+      ReadersCommand.self, ClusterCommand.self, BenchCommand.self, ExploreCommand.self,
     ])
 }
 
