@@ -1,4 +1,4 @@
-import KVCloneLMDB
+package import KVCloneLMDB
 package import KVCloneModel
 package import KVCloneRecords
 
@@ -142,6 +142,20 @@ extension StorageTransaction {
       position: found, ids: try list.chunk(entry.value, at: found, isOrdered: isOrdered).array)
   }
 
+  /// Copies the ids of the chunk that a seek from `position` finds into the buffer; returns its position and the number
+  /// of ids.
+  package borrowing func copyChunk(
+    _ list: ListAddress, _ mode: StorageSeek, _ position: UInt64, isOrdered: Bool, _ chunk: ChunkBuffer
+  ) throws(StoreError) -> (position: UInt64, count: Int)? {
+    let key = list.key(.chunk, position)
+    guard let entry = try seek(list.links, key.bytes, mode), let found = try list.position(in: entry.key, .chunk) else {
+      return nil
+    }
+    let ids = try list.chunk(entry.value, at: found, isOrdered: isOrdered)
+    ids.copy(to: chunk.ids)
+    return (found, ids.count)
+  }
+
   /// The chunk after `position`.
   borrowing func chunk(_ list: ListAddress, after position: UInt64, isOrdered: Bool) throws(StoreError) -> LoadedChunk?
   {
@@ -165,6 +179,15 @@ extension StorageTransaction {
     } else {
       try put(list.links, key.bytes, value.span.bytes)
     }
+  }
+
+  /// Stores the first ids of the buffer as a chunk.
+  package mutating func write(_ list: ListAddress, at position: UInt64, _ chunk: ChunkBuffer, count: Int)
+    throws(StoreError)
+  {
+    let key = list.key(.chunk, position)
+    let bytes = chunk.encode(count: count, seed: list.seed(key))
+    try put(list.links, key.bytes, RawSpan(_unsafeBytes: bytes))
   }
 
   /// Deletes the chunk at `position`.

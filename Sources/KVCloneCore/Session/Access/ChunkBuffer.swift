@@ -1,4 +1,3 @@
-package import KVCloneLMDB
 package import KVCloneModel
 import KVCloneRecords
 
@@ -33,30 +32,5 @@ package final class ChunkBuffer {
   deinit {
     ids.deallocate()
     bytes.deallocate()
-  }
-}
-
-extension StorageTransaction {
-  /// Copies the ids of the chunk that a seek from `position` finds into the buffer; returns its position and the number
-  /// of ids.
-  package borrowing func copyChunk(
-    _ list: ListAddress, _ mode: StorageSeek, _ position: UInt64, isOrdered: Bool, _ chunk: ChunkBuffer
-  ) throws(StoreError) -> (position: UInt64, count: Int)? {
-    let key = list.key(.chunk, position)
-    guard let entry = try seek(list.links, key.bytes, mode), let found = try list.position(in: entry.key, .chunk) else {
-      return nil
-    }
-    let ids = try list.chunk(entry.value, at: found, isOrdered: isOrdered)
-    ids.copy(to: chunk.ids)
-    return (found, ids.count)
-  }
-
-  /// Stores the first ids of the buffer as a chunk.
-  package mutating func write(_ list: ListAddress, at position: UInt64, _ chunk: ChunkBuffer, count: Int)
-    throws(StoreError)
-  {
-    let key = list.key(.chunk, position)
-    let bytes = chunk.encode(count: count, seed: list.seed(key))
-    try put(list.links, key.bytes, RawSpan(_unsafeBytes: bytes))
   }
 }
