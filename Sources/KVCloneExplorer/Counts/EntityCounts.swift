@@ -168,7 +168,7 @@ extension EntityCounts {
       return counts
     }
     let counts =
-      if let snapshot { try store.snapshot(shownAs: snapshot).read(count) } else { try store.runRead(count) }
+      if let snapshot { try StateName.snapshot(snapshot, of: store).read(count) } else { try store.runRead(count) }
     EntityCountCache.of(store).keep(counts, StateName.key(store, snapshot))
     return counts
   }

@@ -34,7 +34,7 @@ extension Explorer {
 
   /// Returns the model of a snapshot; nil if it cannot be read, which the page reports.
   private func model(ofSnapshot name: String, _ store: ObjectStore) -> ManagedObjectModel? {
-    try? store.snapshot(shownAs: name).read { past in past._withSession { $0.schema.model } }
+    try? StateName.snapshot(name, of: store).read { past in past._withSession { $0.schema.model } }
   }
 
   /// Runs the handler on the threads of the explorer, and cancels its task at the deadline.

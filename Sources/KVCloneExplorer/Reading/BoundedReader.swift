@@ -15,7 +15,7 @@ struct BoundedReader: Sendable {
     try deadline.check()
     do {
       guard let snapshotName else { return try await store.read { tx in try bounded(tx, body) } }
-      return try await store.snapshot(shownAs: snapshotName).read { tx in try bounded(tx, body) }
+      return try await StateName.snapshot(snapshotName, of: store).read { tx in try bounded(tx, body) }
     } catch let error as StoreError where error.kind == .cancelled {
       try deadline.check()
       throw error

@@ -14,14 +14,12 @@ enum StateName {
   static func key(_ store: ObjectStore, _ snapshot: String?) -> String {
     "\(BranchComparison(store)?.number ?? 0):\(snapshot ?? "")"
   }
-}
 
-extension ObjectStore {
-  /// Returns the snapshot that a name in a URL means; on a branch, also its base.
+  /// Returns the snapshot that a name means; on a branch, also its base.
   ///
   /// - Throws: `snapshotNotFound`.
-  func snapshot(shownAs name: String) throws(StoreError) -> Snapshot {
-    if name == StateName.base, let branch = BranchComparison(self) { return try branch.base() }
-    return try snapshot(named: name)
+  static func snapshot(_ name: String, of store: ObjectStore) throws(StoreError) -> Snapshot {
+    if name == base, let branch = BranchComparison(store) { return try branch.base() }
+    return try store.snapshot(named: name)
   }
 }

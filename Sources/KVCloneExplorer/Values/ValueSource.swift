@@ -162,7 +162,7 @@ struct ValueSource: Sendable {
       let part = start..<min(range.upperBound, (start / full + 1) * full)
       let bytes =
         if let snapshotName {
-          try await store.snapshot(shownAs: snapshotName).read { transaction in try read(part, in: transaction) }
+          try await StateName.snapshot(snapshotName, of: store).read { transaction in try read(part, in: transaction) }
         } else {
           try await store.read { transaction in try read(part, in: transaction) }
         }

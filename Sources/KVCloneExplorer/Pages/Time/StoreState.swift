@@ -34,7 +34,7 @@ struct StoreState: Sendable {
       return
     }
     let isBase = name == StateName.base
-    self.init(snapshot: isBase ? try store.snapshot(shownAs: name) : nil, origin: isBase ? .base : .store)
+    self.init(snapshot: isBase ? try StateName.snapshot(name, of: store) : nil, origin: isBase ? .base : .store)
   }
 
   /// The value of `from`, `to` and `at` in URLs; empty for the present state.
