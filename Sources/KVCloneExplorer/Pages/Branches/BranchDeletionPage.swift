@@ -55,14 +55,10 @@ struct BranchDeletionPage: Page {
   }
 
   private func rows(_ context: PageContext) -> HTML {
-    Components.table(
-      "Objects that differ from the base",
-      columns: [Components.Column("Object"), Components.Column("Change"), Components.Column("Properties")],
-      rows: comparison.rows.map { row in
-        let target = context.link(
-          on: name, ["compare"] + row.object.segments, [("from", StateName.base), ("to", "")])
-        return [ComparisonTable.link(row, target), row.kind.badge, ComparisonTable.properties(row.properties)]
-      })
+    ComparisonTable.html("Objects that differ from the base", comparison.rows) { row in
+      let path = ["compare"] + row.object.segments
+      return ComparisonTable.link(row, context.link(on: name, path, [("from", StateName.base), ("to", "")]))
+    }
   }
 
   private func form(_ context: PageContext) -> HTML {

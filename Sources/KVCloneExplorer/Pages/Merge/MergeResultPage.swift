@@ -89,12 +89,9 @@ struct MergeResultPage: Page {
     return html
       + Components.section(
         "Objects",
-        Components.table(
-          "Objects that differ from the state before the merge",
-          columns: [Components.Column("Object"), Components.Column("Change"), Components.Column("Properties")],
-          rows: comparison.rows.map { row in
-            ["\(row.object.text)", row.kind.badge, ComparisonTable.properties(row.properties)]
-          }))
+        ComparisonTable.html("Objects that differ from the state before the merge", comparison.rows) {
+          "\($0.object.text)"
+        })
   }
 
   func write(to json: inout JSONWriter) {

@@ -163,15 +163,19 @@ enum ComparisonTable {
   private static let maximumNames = 12
 
   static func html(_ rows: [Comparison.Row], from: StoreState, to: StoreState, _ context: PageContext) -> HTML {
+    html("Objects that differ", rows) { link($0, context.link(comparing: from.name, to.name, object: $0.object)) }
+  }
+
+  /// - Parameters:
+  ///   - change: the title of the kinds of differences.
+  ///   - object: the cell of an object.
+  static func html(
+    _ caption: String, _ rows: [Comparison.Row], change: HTML = "Change",
+    badge: (SnapshotDifference.Kind) -> HTML = { $0.badge }, object: (Comparison.Row) -> HTML
+  ) -> HTML {
     Components.table(
-      "Objects that differ",
-      columns: [Components.Column("Object"), Components.Column("Change"), Components.Column("Properties")],
-      rows: rows.map { row in
-        [
-          link(row, context.link(comparing: from.name, to.name, object: row.object)), row.kind.badge,
-          properties(row.properties),
-        ]
-      })
+      caption, columns: [("Object", false), (change, false), ("Properties", false)],
+      rows: rows.map { [object($0), badge($0.kind), properties($0.properties)] })
   }
 
   /// A link to the comparison of the object.

@@ -186,20 +186,14 @@ struct RollbackPage: Page {
 
   private func list(_ comparison: Comparison, _ context: PageContext) -> HTML {
     let all = context.link(comparing: "", state.name)
-    let table = comparison.rows.map(\.object).isEmpty ? HTML.empty : rows(comparison, context)
+    let table = comparison.rows.isEmpty ? HTML.empty : rows(comparison, context)
     return "\(table)<p>\(Components.link("All changes from the present to \(state.title)", all))</p>"
   }
 
   private func rows(_ comparison: Comparison, _ context: PageContext) -> HTML {
-    Components.table(
-      "Objects that the rollback changes",
-      columns: [Components.Column("Object"), Components.Column("Effect"), Components.Column("Properties")],
-      rows: comparison.rows.map { row in
-        [
-          ComparisonTable.link(row, context.link(comparing: "", state.name, object: row.object)), effect(row.kind),
-          ComparisonTable.properties(row.properties),
-        ]
-      })
+    ComparisonTable.html("Objects that the rollback changes", comparison.rows, change: "Effect", badge: effect) {
+      ComparisonTable.link($0, context.link(comparing: "", state.name, object: $0.object))
+    }
   }
 
   private func effect(_ kind: SnapshotDifference.Kind) -> HTML {
