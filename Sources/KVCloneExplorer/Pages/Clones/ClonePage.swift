@@ -23,6 +23,8 @@ struct ClonePage: Page {
 
   var title: String { "Clone of \(content.root.id)" }
 
+  var status: Int { failure == nil ? 200 : 422 }
+
   var section: PageSection { .entities }
 
   func breadcrumbs(_ context: PageContext) -> [(name: String, link: String)] {

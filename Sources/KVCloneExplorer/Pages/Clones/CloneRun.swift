@@ -32,9 +32,7 @@ struct CloneRun: Sendable {
     do {
       try await clone(id, try reader.snapshot(), form.options, reader.planDeadline)
     } catch let error as CloneError where context.format == .html {
-      var response = Rendering.response(ClonePage(try await reader.content(form), failure: error), context)
-      response.status = 422
-      return .response(response)
+      return .page(ClonePage(try await reader.content(form), failure: error))
     }
     return .redirect(context.link(try reader.path() + ["result"], [("key", key)]))
   }

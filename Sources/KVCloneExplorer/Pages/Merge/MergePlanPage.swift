@@ -6,11 +6,11 @@ import KVCloneMerge
 struct MergePlanPage: Page {
   let content: MergeContent
   /// The error of a merge that was requested with the form of this page.
-  var failure: (any KVCloneError)?
+  var failure: MergeError?
   /// The idempotency key of the form, so that a repeated click merges once.
   let key: String
 
-  init(_ content: MergeContent, failure: (any KVCloneError)? = nil) {
+  init(_ content: MergeContent, failure: MergeError? = nil) {
     self.content = content
     self.failure = failure
     key = ChangeKey.make("merge")
@@ -20,6 +20,8 @@ struct MergePlanPage: Page {
   private var plan: MergePlan { content.plan }
 
   var title: String { target.title }
+
+  var status: Int { failure.map { ErrorReport($0).status } ?? 200 }
 
   var section: PageSection { target.section }
 
@@ -41,7 +43,8 @@ struct MergePlanPage: Page {
 
   private var problems: HTML {
     var html = HTML.empty
-    if let failure {
+    // Answers that no longer fit are named below.
+    if let failure, failure.kind != .staleAnswers, failure.kind != .invalidAnswer {
       html += Components.notice("The merge was refused, and nothing was written: \(failure.message)", "error")
     }
     if let invalid = content.invalid { html += Components.notice("\(invalid.message). It was removed.", "error") }

@@ -35,12 +35,7 @@ struct MergeRequest: Sendable {
       let result = try await target.run(context, form, key: key)
       return .redirect(target.link(context, ["done"], result.snapshots.map { ("snapshot", $0) }))
     } catch let error as MergeError where context.format == .html {
-      // Answers that no longer fit are named by the plan itself.
-      let failure: MergeError? = [.staleAnswers, .invalidAnswer].contains(error.kind) ? nil : error
-      var response = Rendering.response(
-        MergePlanPage(try MergeContent.read(context, form), failure: failure), context)
-      response.status = ErrorReport(error).status
-      return .response(response)
+      return .page(MergePlanPage(try MergeContent.read(context, form), failure: error))
     }
   }
 
