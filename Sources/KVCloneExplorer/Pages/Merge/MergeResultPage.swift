@@ -60,13 +60,9 @@ struct MergeResultPage: Page {
     Array(target.breadcrumbs(context).prefix(1))
   }
 
-  private func items(_ side: Side) -> [(name: String, value: String?)] {
-    side.branch.map { [("branch", $0), ("at", nil)] } ?? [("branch", nil), ("at", nil)]
-  }
-
   private func undo(_ side: Side, _ context: PageContext) -> String {
     if case .draft = target { return context.link("rollback", snapshot: side.snapshot) }
-    return context.link(["rollback", side.snapshot], items(side))
+    return context.link(["rollback", side.snapshot], [("branch", side.branch), ("at", nil)])
   }
 
   func html(_ context: PageContext) -> HTML {

@@ -70,10 +70,7 @@ enum MergeTarget: Sendable {
   func breadcrumbs(_ context: PageContext) -> [(name: String, link: String)] {
     switch self {
     case .publish(let name), .update(let name):
-      [
-        ("Branches", context.link(["branches"], [("at", nil), ("branch", nil)])),
-        (name, context.link(["branches", name], [("at", nil), ("branch", nil)])),
-      ]
+      BranchPage.trail(context) + [(name, context.link(branch: name))]
     case .draft(let object):
       [("Drafts", context.link(["drafts"], [("at", nil)])), (object.text, context.link(to: object, in: ""))]
     }
