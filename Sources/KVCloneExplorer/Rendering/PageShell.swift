@@ -6,9 +6,9 @@ enum PageShell {
     var frame = frame(page.title, section: page.section, context)
     frame.trail = page.breadcrumbs(context).map { PageFrame.Link(title: $0.name, target: $0.link) }
     frame.formats = [PageFormat.json, .csv].map {
-      PageFrame.Link(title: $0.rawValue.uppercased(), target: address(context, format: $0))
+      PageFrame.Link(title: $0.rawValue.uppercased(), target: context.link(as: $0))
     }
-    frame.address = address(context)
+    frame.address = context.link(as: .html)
     return frame.document(page.html(context))
   }
 
@@ -48,12 +48,6 @@ enum PageShell {
   private static func shown(_ context: PageContext) -> String {
     if context.snapshotName != nil { return "snapshot" }
     return context.branchName == nil ? "present" : "branch"
-  }
-
-  private static func address(_ context: PageContext, format: PageFormat = .html) -> String {
-    let suffix = format == .html ? "" : ".\(format.rawValue)"
-    let path = context.options.basePath + context.request.path + suffix
-    return context.query.items.isEmpty ? path : "\(path)?\(context.query.text)"
   }
 
   /// The last part of the store's path or URL, without a query.
