@@ -41,39 +41,32 @@ extension StorageTransaction {
     }
   }
 
-  /// Calls `body` with all chunks of a list with `count` members according to its head, until it returns false.
+  /// Calls `body` with all chunks of a list, until it returns false.
   ///
   /// A chunk with a corrupted key belongs to another list, or to none: only the count reveals that it is missing.
   ///
+  /// - Parameter count: the number of members according to the list's head; nil for a list without one (referrers).
   /// - Throws: `corrupted` if the chunks have more members, or fewer.
   borrowing func forEachChunk(
-    _ list: ListAddress, count: Int, _ body: (ObjectIDList) throws(StoreError) -> Bool
+    _ list: ListAddress, count: Int?, _ body: (ObjectIDList) throws(StoreError) -> Bool
   ) throws(StoreError) {
     var seen = 0
     var isWhole = true
     try forEachChunk(list) { (ids) throws(StoreError) in
       seen += ids.count
-      if seen > count { throw list.wrongCount(seen, head: count) }
+      if let count, seen > count { throw list.wrongCount(seen, head: count) }
       isWhole = try body(ids)
       return isWhole
     }
-    if isWhole, seen != count { throw list.wrongCount(seen, head: count) }
+    if let count, isWhole, seen != count { throw list.wrongCount(seen, head: count) }
   }
 
-  /// All members of a list with `count` of them according to its head, in the list's order.
-  package borrowing func members(_ list: ListAddress, count: Int) throws(StoreError) -> [ObjectID] {
+  /// All members of a list, in the list's order.
+  ///
+  /// - Parameter count: the number of members according to the list's head; nil for a list without one (referrers).
+  package borrowing func members(_ list: ListAddress, count: Int? = nil) throws(StoreError) -> [ObjectID] {
     var members: [ObjectID] = []
     try forEachChunk(list, count: count) { (ids) throws(StoreError) in
-      for index in 0..<ids.count { members.append(ids[index]) }
-      return true
-    }
-    return members
-  }
-
-  /// All members of a list without a head (referrers).
-  package borrowing func members(_ list: ListAddress) throws(StoreError) -> [ObjectID] {
-    var members: [ObjectID] = []
-    try forEachChunk(list) { (ids) throws(StoreError) in
       for index in 0..<ids.count { members.append(ids[index]) }
       return true
     }
