@@ -21,8 +21,9 @@
     let fill: @Sendable (Scratch) throws -> Void
 
     static let demo = FeatureSubject(
-      testDescription: "the demo store", entity: "Project", object: "Project/1", title: "title", text: "Iceland",
-      predicate: "title = 'Iceland'", neighbour: "Album", fill: ExplorerSite.fillWithDemo)
+      testDescription: "the demo store", entity: "Project", object: "Project/1", title: "title",
+      text: "Iceland in winter", predicate: "title = 'Iceland in winter'", neighbour: "Album",
+      fill: ExplorerSite.fillWithDemo)
 
     static let careKit = FeatureSubject(
       testDescription: "CareKit's store", entity: "OCKCDTask", object: "OCKCDTask/1", title: "id",
