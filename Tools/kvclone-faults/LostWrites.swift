@@ -44,11 +44,8 @@ enum LostWrites {
   ///   - count: the maximum number of trials per bug.
   ///   - commitCount: the number of commits with omitted writes.
   static func groups(_ context: TrialContext, _ count: Int, commits commitCount: Int) throws -> [TrialGroup] {
-    let numbers = (2...max(2, context.workload.commitCount)).filter {
-      $0 <= context.workload.commitCount && kinds.contains(context.workload.kind($0))
-    }
     var places: [Place] = []
-    for number in numbers.prefix(commitCount) {
+    for number in numbers(context.workload).prefix(commitCount) {
       let (before, after) = (try values(context, after: number - 1), try values(context, after: number))
       for (table, entries) in after {
         let earlier = before[table] ?? [:]
@@ -73,6 +70,17 @@ enum LostWrites {
         return failures > 0 ? nil : "none of \(trials) trials detected the planted bug"
       }
     }
+  }
+
+  /// The commits of these kinds: the first of each kind, then the second of each, because they change different tables.
+  private static func numbers(_ workload: Workload) -> [Int] {
+    var counts: [Workload.Kind: Int] = [:]
+    var ranked: [(rank: Int, number: Int)] = []
+    for number in stride(from: 2, through: workload.commitCount, by: 1) where kinds.contains(workload.kind(number)) {
+      ranked.append((counts[workload.kind(number), default: 0], number))
+      counts[workload.kind(number), default: 0] += 1
+    }
+    return ranked.sorted { ($0.rank, $0.number) < ($1.rank, $1.number) }.map(\.number)
   }
 
   /// An entry that a commit has changed.
