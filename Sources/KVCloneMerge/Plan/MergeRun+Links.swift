@@ -25,12 +25,14 @@ extension MergeRun {
     let theirsBase = try theirs.baseMembers(of: id, relationship).first
     let others = try theirs.now.target(of: id, relationship)
     if others == theirsBase { return }
+    if others == nil, try theirs.now.hidesTarget(of: id, relationship) { return }
     let mine = try ours.now.target(of: id, relationship)
     let base = try ours.baseMembers(of: id, relationship).first
     // The link went with its target, which the result keeps.
     if others == nil, mine == base, let theirsBase, try isKept(theirsBase, deletedBy: .theirs) { return }
     let rule = book.rule(of: relationship.name, entity)
-    switch ValueMerge(changed: (mine != base, true), areSame: mine == others, rule: rule) {
+    let isChanged = try mine != base && !ours.now.hidesTarget(of: id, relationship)
+    switch ValueMerge(changed: (isChanged, true), areSame: mine == others, rule: rule) {
     case .ours: return
     case .theirs: try wish(id, relationship, others)
     case .conflict: try resolve(id, entity, relationship, base: base, mine, others)

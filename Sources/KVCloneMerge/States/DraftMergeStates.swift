@@ -49,6 +49,11 @@ package final class ClonesMergeState: MergeState {
     return relationship.isOrdered ? members : members.sorted()
   }
 
+  package func hidesTarget(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Bool {
+    guard clones[id] == nil, let target = try state.target(of: id, relationship) else { return false }
+    return clones[target] != nil
+  }
+
   package func referrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
     mapped(try state.referrers(of: shown(id) ?? id, code)).sorted()
   }
@@ -93,6 +98,10 @@ package final class SourcesMergeState: MergeState {
 
   package func members(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
     try state.members(of: id, relationship).filter { !isClone($0) }
+  }
+
+  package func hidesTarget(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Bool {
+    try state.target(of: id, relationship).map(isClone) ?? false
   }
 
   package func hasMember(_ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError)

@@ -13,6 +13,9 @@ package protocol MergeState {
   /// Returns the members of a relationship of an existing object in their stored order; at most one for a to-one
   /// relationship.
   func members(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID]
+  /// Returns whether a to-one relationship of an existing object has a target that the state hides: in a draft, a link
+  /// from an object outside to a clone is theirs alone, and one to a source is ours alone.
+  func hidesTarget(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Bool
   /// Returns whether a relationship of an existing object has a member.
   func hasMember(_ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Bool
   /// Returns the objects that refer to an object through a relationship without an inverse, by its hidden code.
@@ -33,6 +36,8 @@ extension MergeState {
   }
 
   package func lastChange(of id: ObjectID) throws(StoreError) -> ObjectChange? { nil }
+
+  package func hidesTarget(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Bool { false }
 }
 
 extension MergeState {

@@ -112,6 +112,32 @@ import Testing
     try fixture.expectNothingLeft(blobs: 1)
   }
 
+  @Test("P3: an object that moves to a clone moves to its source, and one that moves to a source stays there")
+  func p3MovedLinks() throws {
+    let fixture = try DraftFixture()
+    let store = fixture.store
+    let (section, bookmarks) = try store.write { tx in
+      let section = try tx.insert("Section", ["text": "moved"], relationships: ["document": [fixture.other]])
+      let documents = [fixture.other, fixture.other, fixture.document]
+      let bookmarks = try documents.map { try tx.insert("Bookmark", relationships: ["document": [$0]]) }
+      return (section, bookmarks)
+    }
+    let draft = try fixture.draft()
+    try store.write { tx in
+      try tx.link(draft, "sections", [section], at: 1)
+      try tx.setToOne(bookmarks[0], "document", draft)
+      try tx.setToOne(bookmarks[1], "document", fixture.document)
+      try tx.setToOne(bookmarks[2], "document", draft)
+    }
+    let plan = try store.drafts.planMerge(draft)
+    #expect(plan.canMerge && plan.resolved.isEmpty)
+    try store.drafts.merge(draft)
+    let sections = fixture.sections
+    #expect(try store.members(fixture.document, "sections") == [sections[0], section, sections[1], sections[2]])
+    for bookmark in bookmarks { #expect(try store.toOne(bookmark, "document") == fixture.document) }
+    try fixture.expectNothingLeft(blobs: 1)
+  }
+
   @Test("P3: links that both sides changed are merged like those of a branch")
   func p3BothSides() throws {
     let fixture = try DraftFixture()
