@@ -32,10 +32,8 @@ extension MergeRun {
         links.remove(id, relationship, member)
         continue
       }
-      var fingerprint = ConflictFingerprint()
-      fingerprint.add(member)
-      fingerprint.add(side.rawValue)
-      let conflict = try conflict(.takenAlong, member, entity, other: id, side: side, fingerprint: fingerprint)
+      let conflict = try conflict(
+        .takenAlong, member, entity, other: id, side: side, fingerprint: fingerprint(ofTaken: member, side))
       let answer = try resolver.answer(conflict, side: book.side(of: entity))
       if answer == .side(side) {
         inserted[member] = nil
@@ -48,6 +46,20 @@ extension MergeRun {
       }
     }
     return taken
+  }
+
+  /// Returns a hash of what is lost with an object that the deletion by `side` takes along.
+  private func fingerprint(ofTaken id: ObjectID, _ side: MergeSide) throws -> ConflictFingerprint {
+    var fingerprint = try change(of: id, by: side.other) ?? ConflictFingerprint()
+    fingerprint.add(id)
+    fingerprint.add(side.rawValue)
+    for state in [states(side).now, states(side.other).now] {
+      guard let entity = try state.entity(of: id) else { continue }
+      for (attribute, value) in zip(entity.attributes, try state.values(of: id, entity)) where attribute.isMerged {
+        try fingerprint.add(value, in: state)
+      }
+    }
+    return fingerprint
   }
 
   /// Whether a delete rule applies to a member of an object that `side` deleted: neither to one that this side deleted

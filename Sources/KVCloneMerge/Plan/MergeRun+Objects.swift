@@ -91,7 +91,7 @@ extension MergeRun {
 
   /// Returns a hash of what a side changed in an object, as far as it prevents a deletion: stored attributes, and links
   /// that the object gained, from whichever end; nil if the side changed nothing of that.
-  private func change(of id: ObjectID, by side: MergeSide) throws -> ConflictFingerprint? {
+  func change(of id: ObjectID, by side: MergeSide) throws -> ConflictFingerprint? {
     let states = states(side)
     guard states.changed.contains(id), let entity = try states.now.entity(of: id),
       try states.base.entity(of: id) != nil

@@ -44,6 +44,23 @@ import Testing
     #expect(try fixture.plan(MergeOptions(answers: answers)).staleAnswers.map(\.object) == ["Note/1"])
   }
 
+  @Test("M12: an answer that deletes an object along does not fit once that object has other values")
+  func m12TakenAlong() throws {
+    let fixture = try MergeFixture()
+    let folder = fixture.base.insert("Folder", 1)
+    fixture.fork()
+    fixture.theirs.delete([folder])
+    let note = fixture.ours.insert("Note", 1, ["text": "a"])
+    fixture.ours.add(note, to: folder, "notes")
+    var options = MergeOptions(rules: ["Folder": .theirs])
+    let conflict = try #require(try fixture.plan(options).openConflicts.first)
+    #expect(conflict.kind == .takenAlong && conflict.id == note)
+    options.answers = [AnsweredConflict(conflict, .theirs)]
+    try fixture.plan(options).requireMergeable()
+    fixture.ours.set(note, "text", "b")
+    #expect(try fixture.plan(options).staleAnswers.map(\.object) == ["Note/1"])
+  }
+
   @Test("M15: a conflict names the last change of each side") func m15LastChanges() throws {
     let (fixture, person, _) = try fixture()
     fixture.ours.changes[person] = ObjectChange(commit: 4, author: "Ann")
