@@ -40,10 +40,10 @@ struct DraftMerge: MergeSubject {
     return plan.adding(try FollowedValues(states, plan, options.userInfoKeys).operations())
   }
 
-  /// Refuses to delete clones of which drafts were made (P6).
+  /// Refuses to delete clones of which drafts were made (P6). Expired drafts cannot be merged anyway.
   private func refuseNestedDrafts(_ states: DraftStates) throws {
     let session = states.session
-    for base in try CloneBase.all(in: session) where base.number != states.base.number {
+    for base in try CloneBase.all(in: session) where base.number != states.base.number && !base.isExpired() {
       var found: ObjectID?
       try base.forEachClone(in: session) { (clone, entry) throws(StoreError) in
         if states.sources[entry.source] != nil { found = clone }

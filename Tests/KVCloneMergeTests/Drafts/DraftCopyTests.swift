@@ -127,6 +127,19 @@ import Testing
     try fixture.expectNothingLeft(blobs: 1)
   }
 
+  @Test("P6: an expired draft of the clones does not prevent their merge")
+  func p6NestedExpired() throws {
+    let fixture = try DraftFixture()
+    let store = fixture.store
+    let outer = try fixture.draft()
+    let inner = try fixture.draft([outer]) { $0.baseExpiresAt = Date(timeIntervalSinceNow: -1) }
+    try store.set(outer, "title", "outer")
+    try store.drafts.merge(outer)
+    #expect(try fixture.value(fixture.document, "title") == "outer")
+    #expect(try store.exists(inner) && !store.exists(outer))
+    try fixture.check()
+  }
+
   @Test("P6: a merge that keeps the clones leaves the drafts that were made of them")
   func p6NestedKept() throws {
     let fixture = try DraftFixture()
