@@ -169,9 +169,11 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     guard let plan = try known?.plan ?? lockedPlan(states) else { return nil }
     let planned = plan.total
     var result = MergeResult(counts: planned.counts, resolved: planned.conflicts, snapshots: [], duration: .zero)
-    // Without changes of either side there is nothing to move.
-    if !subject.isMoving(plan, states) { return result }
-    let written = try subject.write(plan, states, options, monitor, in: &transaction)
+    // Without changes of either side there is nothing to move, but a key is used.
+    let isMoving = subject.isMoving(plan, states)
+    if !isMoving, key == nil { return result }
+    var written = WrittenMerge()
+    if isMoving { written = try subject.write(plan, states, options, monitor, in: &transaction) }
     result.snapshots = written.snapshots
     if let counts = written.counts { result.counts = counts }
     if let key { try transaction.change { session in try key.store(result, in: &session) } }

@@ -123,6 +123,21 @@ import Testing
     try library.check()
   }
 
+  @Test("M11: a key is used even if there was nothing to merge")
+  func unchangedWithKey() throws {
+    let library = try Library(.lmdb)
+    let store = library.store
+    let branch = try store.branches.create("draft")
+    var options = MergeOptions()
+    options.idempotencyKey = "publish 1"
+    let first = try store.branches.publish("draft", options: options)
+    #expect(!first.isRepeated && first.counts.isEmpty && first.snapshots.isEmpty)
+    try branch.write { tx in try tx.set(library.book, "title", .string("later")) }
+    #expect(try store.branches.publish("draft", options: options).isRepeated)
+    #expect(try store.read { tx in try tx.object(library.book)["title"] } != .string("later"))
+    try library.check()
+  }
+
   @Test("M11: a merge above a limit is refused")
   func limits() throws {
     let library = try Library(.memory)
