@@ -3,8 +3,8 @@ package import KVCloneModel
 
 /// The clones of one call under the ids of their sources: theirs in the merge of a draft (P2, P3).
 ///
-/// A link to a clone leads to its source, and the sources themselves are hidden. Other objects are shown unchanged, so
-/// that an object made below the clones is part of the source's graph (P4).
+/// A link to a clone leads to its source, and so does one between a clone and a source. Otherwise, the sources are
+/// hidden. Other objects are shown unchanged, so that an object made below the clones is part of the source's graph (P4).
 package final class ClonesMergeState: MergeState {
   private let state: any MergeState
   private let base: (any MergeState)?
@@ -45,8 +45,26 @@ package final class ClonesMergeState: MergeState {
   }
 
   package func members(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
-    let members = mapped(try state.members(of: shown(id) ?? id, relationship))
+    let members: [ObjectID]
+    if let clone = clones[id] {
+      members = try linked(id, clone, relationship)
+    } else {
+      members = mapped(try state.members(of: shown(id) ?? id, relationship))
+    }
     return relationship.isOrdered ? members : members.sorted()
+  }
+
+  /// Returns the members of a clone, and the clones that its source is linked to, without repeats.
+  private func linked(_ source: ObjectID, _ clone: ObjectID, _ relationship: CompiledRelationship) throws(StoreError)
+    -> [ObjectID]
+  {
+    var members = try state.members(of: clone, relationship).map { sources[$0] ?? $0 }
+    guard relationship.isToMany else { return members }
+    if relationship.hasInverse {
+      members += try state.membersIfPresent(of: source, relationship).compactMap { sources[$0] }
+    }
+    var known: Set<ObjectID> = []
+    return members.filter { known.insert($0).inserted }
   }
 
   package func hidesTarget(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Bool {

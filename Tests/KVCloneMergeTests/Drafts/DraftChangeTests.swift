@@ -138,6 +138,25 @@ import Testing
     try fixture.expectNothingLeft(blobs: 1)
   }
 
+  @Test("P3: a link between a clone and a source becomes one between sources")
+  func p3LinksToSources() throws {
+    let fixture = try DraftFixture()
+    let store = fixture.store
+    let draft = try fixture.draft()
+    let note = try fixture.clone(of: fixture.notes[0])
+    try store.write { tx in
+      try tx.setToOne(draft, "lead", fixture.sections[1])
+      try tx.setToOne(note, "section", fixture.sections[1])
+    }
+    let plan = try store.drafts.planMerge(draft)
+    #expect(plan.canMerge && plan.resolved.isEmpty)
+    try store.drafts.merge(draft)
+    #expect(try store.toOne(fixture.document, "lead") == fixture.sections[1])
+    #expect(try Set(store.members(fixture.sections[1], "notes")) == [fixture.notes[0], fixture.notes[1]])
+    #expect(try store.members(fixture.sections[0], "notes").isEmpty)
+    try fixture.expectNothingLeft(blobs: 1)
+  }
+
   @Test("P3: links that both sides changed are merged like those of a branch")
   func p3BothSides() throws {
     let fixture = try DraftFixture()
