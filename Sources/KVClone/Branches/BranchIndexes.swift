@@ -17,6 +17,8 @@ enum BranchIndexes {
       for layer in branch.layers {
         for index in indexes.sorted() {
           let dropped = try drop(index, layer.code, tables, in: &session.storage)
+          // Increments have the branches that have changed.
+          if dropped.entryCount > 0 { changed.lastCommit = session.commit }
           guard layer.code == branch.present.code else { continue }
           changed.entryCount -= min(changed.entryCount, dropped.entryCount)
           changed.byteCount -= min(changed.byteCount, dropped.byteCount)

@@ -123,6 +123,18 @@ struct BranchMigrationTests {
     #expect(try test.store.check().issues.map(\.message) == [])
   }
 
+  @Test("B9: increments have branches that have lost a fetch index")
+  func fetchIndexIncrement() throws {
+    let test = try TestStore(Self.model(isIndexed: true))
+    let notes = try Self.fill(test.store)
+    try Self.change(try test.store.branches.create("draft"), notes)
+    try test.store.createSnapshot(named: "a")
+    try test.store.backup(to: test.root + "/full")
+    try test.reopen(model: Self.model())
+    try test.store.backup(to: test.root + "/i1", options: BackupOptions(since: "a"))
+    try Increments.expectSame(test.store, [test.root + "/full", test.root + "/i1"], in: test.root)
+  }
+
   @Test("a new expression of a derived attribute is refused while branches exist, and the store stays usable")
   func derivations() throws {
     let test = try TestStore(Self.model(derivation: "uppercase:(title)"))
