@@ -80,6 +80,7 @@ struct DraftCommandTests {
     let scratch = try drafted()
     for arguments in [
       ["merge"], ["merge", "Note/2", "--list"], ["merge", "--list", "--keep-clone"], ["merge", "--list", "-n"],
+      ["merge", "--list", "--policy", "ours"], ["merge", "--list", "--answers", "x"],
       ["merge", "Note/2", "--dump"], ["clone", "Note/1", "--expires", "30d"],
       ["clone", "Note/1", "--keeps-base", "--from-snapshot", "x"], ["clone", "Note/1", "--keeps-base", "--into", "x"],
     ] {

@@ -33,7 +33,7 @@ struct MergeCommand: WritingCommand {
 
   func validate() throws {
     if (id == nil) != list { throw ValidationError("give the id of a draft or --list, not both") }
-    if list, keepsClones || group.isDryRun || group.dump {
+    if list, keepsClones || !group.isEmpty {
       throw ValidationError("--list only lists drafts; remove the options of a merge")
     }
   }

@@ -47,6 +47,12 @@ struct MergeOptionGroup: ParsableArguments {
     fileprivate var side: MergeSide { self == .ours ? .ours : .theirs }
   }
 
+  /// Whether no option is given.
+  var isEmpty: Bool {
+    !isDryRun && !dump && policy == nil && rule.isEmpty && answers == nil && maxObjects == nil && maxBytes == nil
+      && idempotencyKey == nil
+  }
+
   func validate() throws {
     if dump, !isDryRun { throw ValidationError("--dump writes the state of a plan; add --dry-run") }
     if answers?.isEmpty == true { throw ValidationError("--answers is an empty string; give a path") }
