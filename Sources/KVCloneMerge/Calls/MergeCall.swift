@@ -58,8 +58,7 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     let reasons = PlanReasons()
     let growth = subject.growth(plan)
     if growth > 0 {
-      let ours = states.target.context.session(StorageTransaction(lookingInto: states.scratch), states.target.schema)
-      if let error = try StoreLimits.error(addingClones: growth, in: ours) { reasons.note(PlanIssue(error)) }
+      if let error = try states.limitError(adding: growth) { reasons.note(PlanIssue(error)) }
       do {
         try StoreLimits.checkFileLimit(adding: plan.total.estimatedByteCount, in: session)
       } catch {
@@ -67,11 +66,10 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
       }
     }
     if store.schema.hasDerivedConstraints, plan.total.issueCount == 0, reasons.isEmpty {
-      try subject.show(plan, states, options) { transaction in
-        try ObjectValidation.validateChanges(in: transaction.session) { issues in
-          reasons.note(issues)
-          return true
-        }
+      do {
+        try subject.show(plan, states, options) { transaction in try reasons.noteDerivedValues(in: transaction) }
+      } catch {
+        try reasons.note(previewing: error)
       }
     }
     plan.note(reasons)

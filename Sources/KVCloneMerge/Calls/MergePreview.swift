@@ -14,4 +14,30 @@ extension MergeStates {
     try transaction.prepareToSave()
     return try body(transaction)
   }
+
+  /// The error that prevents ours from having more objects; nil if the limits allow it.
+  func limitError(adding count: Int) throws(StoreError) -> CloneError? {
+    let ours = target.context.session(StorageTransaction(lookingInto: scratch), target.schema)
+    return try StoreLimits.error(addingClones: count, in: ours)
+  }
+}
+
+extension PlanReasons {
+  /// Records why a merge in memory failed: the refusal of a hook, or another reason for the plan. Throws every other
+  /// error.
+  func note(previewing error: any Error) throws {
+    if error is any KVCloneError || error is CancellationError { return try note(thrown: error) }
+    let refusal = error as? LifecycleRejection
+    let text = refusal?.message ?? "\(error)"
+    note(PlanIssue(StoreError(.hookFailed, "a hook failed: \(text)", property: refusal?.property)))
+  }
+
+  /// Records the rules of the model that a merge in memory breaks, if only its derived values tell them.
+  func noteDerivedValues(in transaction: borrowing WriteTransaction) throws {
+    guard transaction.session.schema.hasDerivedConstraints else { return }
+    try ObjectValidation.validateChanges(in: transaction.session) { issues in
+      note(issues)
+      return true
+    }
+  }
 }

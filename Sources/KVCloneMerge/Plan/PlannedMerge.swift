@@ -18,6 +18,12 @@ package struct PlannedMerge: Sendable {
   /// remains.
   package let united: [ObjectID: ObjectID]
 
+  /// A plan that changes nothing.
+  static var unchanged: PlannedMerge {
+    PlannedMerge(
+      conflicts: [], staleAnswers: [], issues: [], issueCount: 0, operations: [], counts: [:], united: [:])
+  }
+
   /// The conflicts without an answer.
   package var openConflicts: [ObjectConflict] { conflicts.filter { $0.answer == nil }.map(\.conflict) }
 

@@ -35,7 +35,8 @@ struct ChosenMerge: MergeSubject {
 
   // MARK: Planning
 
-  /// Plans both steps. The second one is planned for the branch that the first one leaves in memory.
+  /// Plans both steps. The second one is planned for the branch that the first one leaves in memory, and is empty if
+  /// limits or hooks refuse the first one.
   func plan(_ states: BranchStates, _ options: MergeOptions) throws -> ChosenPlan {
     var exchanged = options
     exchanged.exchangesSides = true
@@ -44,10 +45,25 @@ struct ChosenMerge: MergeSubject {
     let remaining = Set(update.staleAnswers)
     var own = options
     own.answers.removeAll { !remaining.contains($0.conflict) }
-    let merge = try updating.preview(update, turned) { transaction in
-      try plan(states, transaction.session, united: update.united, own)
+    let reasons = PlanReasons()
+    let growth = updating.growth(update)
+    if growth > 0, let error = try turned.limitError(adding: growth) { reasons.note(PlanIssue(error)) }
+    // An error of this plan is thrown, and one of the preview is a reason.
+    var merge: Result<PlannedMerge, any Error>?
+    if reasons.isEmpty {
+      do {
+        try updating.preview(update, turned) { transaction in
+          merge = Result { try plan(states, transaction.session, united: update.united, own) }
+          reasons.note(transaction.session.state.refusals)
+          if update.issueCount == 0 { try reasons.noteDerivedValues(in: transaction) }
+        }
+      } catch {
+        try reasons.note(previewing: error)
+      }
     }
-    return ChosenPlan(update: update, merge: merge)
+    var planned = ChosenPlan(update: update, merge: try merge?.get() ?? .unchanged)
+    planned.note(reasons)
+    return planned
   }
 
   /// Plans the merge of the chosen objects of an updated branch.

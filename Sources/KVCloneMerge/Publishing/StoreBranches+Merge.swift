@@ -16,8 +16,9 @@ extension StoreBranches {
   /// - Parameters:
   ///   - name: the branch.
   ///   - objects: publishes only these objects, with what a clone of them would copy and inserted objects that they
-  ///     need (M13); nil for all changes. The branch is updated first, in memory and with its hooks; conflicts of both
-  ///     steps have the store as ours. Answers have to come from a plan with the same objects.
+  ///     need (M13); nil for all changes. The branch is updated first, in memory and with its hooks: what they refuse is
+  ///     an issue of the plan. Conflicts of both steps have the store as ours. Answers have to come from a plan with the
+  ///     same objects.
   /// - Throws: `branchNotFound`; `incompatibleModel`; `objectNotFound` for an object that neither side has;
   ///   ``MergeError`` for rules and answers that cannot be used, and of the kind `draftInUse` if the branch has open
   ///   drafts.

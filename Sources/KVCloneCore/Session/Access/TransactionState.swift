@@ -34,7 +34,7 @@ package struct TransactionState {
   /// Work at the commit, after hooks and validation: what it reads is what the commit leaves.
   package var completions: [(inout Session) throws -> Void] = []
   /// Rejections by hooks, for the commit to report.
-  var refusals: [ValidationIssue] = []
+  package var refusals: [ValidationIssue] = []
   /// The use of the store's limits, if it has any.
   var limitUse = StoreLimits.Use()
   /// The value of `now()` in this transaction, once it was used; otherwise the time of the commit is used.
