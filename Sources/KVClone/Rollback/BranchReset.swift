@@ -92,7 +92,7 @@ extension BranchManager {
           guard let difference = try SnapshotComparison.difference(id, after, before, changes) else { continue }
           tally.note(difference)
           switch difference.kind {
-          case .inserted: try Self.noteDeletion(id, before, in: &session)
+          case .inserted: try HistoryWriter.noteDeletion(id, of: before, in: &session)
           case .deleted: _ = restored.inserted.insert(id)
           case .updated:
             _ = restored.updated.insert(id)
@@ -137,16 +137,6 @@ extension BranchManager {
       }
       try filling.finish()
     }
-  }
-
-  private static func noteDeletion(_ id: ObjectID, _ past: borrowing Session, in session: inout Session)
-    throws(StoreError)
-  {
-    if session.state.history == nil { return }
-    let view = try past.existingRecord(id)
-    let entity = try session.schema.entity(of: view, id: id)
-    try Session.load(&session.scratch, view, entity, id)
-    try HistoryWriter.noteDeletion(id, entity, in: &session)
   }
 }
 

@@ -5,15 +5,14 @@ import KVCloneModel
 import KVCloneRecords
 
 /// Records in the history of a branch what a publish changes on it (B7): the differences from the branch before to the
-/// store after the publish, whichever side, hook or delete rule made them.
+/// branch after the publish, whichever side, hook or delete rule made them. So the history has one entry per commit.
 struct BranchAnnouncement: ~Copyable {
-  private let store: Session
   private let changes: SnapshotComparison.Changes
 
   /// - Parameter store: a session of the transaction that publishes, before the base of the branch moves. The changes of
   ///   its snapshots are in the database.
   /// - Throws: `branchNotFound`, `corrupted`.
-  init(_ name: String, _ tables: BranchTables, in store: consuming Session) throws(StoreError) {
+  init(_ name: String, _ tables: BranchTables, in store: borrowing Session) throws(StoreError) {
     let schema = store.schema
     let layer = try BranchRecords.existing(store.storage, tables, name).present
     let base = try Snapshots.existing(store.storage, schema.tables, layer.baseName, epoch: layer.baseEpoch)
@@ -29,13 +28,17 @@ struct BranchAnnouncement: ~Copyable {
     }
     changes.sortChunks()
     self.changes = changes
-    self.store = store
   }
 
   /// Records the differences.
   ///
-  /// - Parameter branch: a session on the branch before the publish.
-  borrowing func note(in branch: inout Session) throws(StoreError) {
+  /// - Parameters:
+  ///   - before: a session on the branch before the publish.
+  ///   - after: a session on what the branch shows after the publish.
+  ///   - branch: the session that writes the history.
+  borrowing func note(
+    from before: borrowing Session, to after: borrowing Session, in branch: inout Session
+  ) throws(StoreError) {
     var windows = ReadWindows(branch.storage)
     for rootCode in branch.schema.rootCodes.sorted() {
       let objects = changes.objects.set(rootCode: rootCode)
@@ -44,13 +47,11 @@ struct BranchAnnouncement: ~Copyable {
         next = objects?.next(from: serial + 1)
         windows.next()
         let id = ObjectID(rootCode: rootCode, serial: serial)
-        guard let difference = try SnapshotComparison.difference(id, branch, store, changes) else { continue }
+        guard let difference = try SnapshotComparison.difference(id, before, after, changes) else { continue }
         switch difference.kind {
         case .inserted: branch.state.history?.noteInserts(from: id, count: 1)
         case .updated: try difference.noteUpdate(in: &branch)
-        case .deleted:
-          let entity = try branch.load(id)
-          try HistoryWriter.noteDeletion(id, entity, in: &branch)
+        case .deleted: try HistoryWriter.noteDeletion(id, of: before, in: &branch)
         }
       }
     }

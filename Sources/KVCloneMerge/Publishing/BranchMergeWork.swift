@@ -39,7 +39,8 @@ struct BranchMergeWork {
         try manager.write(onBranch: name) { branch in
           if branch.state.history == nil { return }
           let store = context.session(StorageTransaction(lookingInto: view), schema)
-          try BranchAnnouncement(name, states.tables, in: store).note(in: &branch)
+          let before = context.session(StorageTransaction(lookingInto: branch.storage), schema)
+          try BranchAnnouncement(name, states.tables, in: store).note(from: before, to: store, in: &branch)
         }
         try manager.rebaseEmpty(name)
       }
@@ -63,11 +64,13 @@ struct BranchMergeWork {
 
   /// Carries a plan out on the branch.
   ///
+  /// - Parameter isTold: whether the history gets an entry; false if a later step of the transaction writes it.
   /// - Returns: a function that runs after the commit.
-  func write(_ plan: PlannedMerge, _ manager: inout BranchManager) throws -> () -> Void {
+  func write(_ plan: PlannedMerge, _ manager: inout BranchManager, isTold: Bool = true) throws -> () -> Void {
     let branch = states.branch
     let prepared = try manager.write(onBranch: name) { session in
-      try MergeTransaction.own(&session) { ours in
+      if !isTold { session.state.history = nil }
+      return try MergeTransaction.own(&session) { ours in
         try plan.apply(monitor, from: states.theirs, in: &ours.transaction)
         return try ours.transaction.prepareCommit(branch)
       }

@@ -175,7 +175,7 @@ struct ChosenMerge: MergeSubject {
     written.announce = { branch.commitSignal.noteCommit() }
     if isUpdated {
       written.announce = try transaction.change { session in
-        try BranchManager.own(&session) { manager in try update.write(plan.update, &manager) }
+        try BranchManager.own(&session) { manager in try update.write(plan.update, &manager, isTold: false) }
       }
     }
     // Hooks of the branch may have made other objects than those of the plan.
@@ -201,7 +201,7 @@ struct ChosenMerge: MergeSubject {
   ///
   /// - Parameters:
   ///   - before: the store before the merge.
-  ///   - isUpdated: whether the transaction has written the update on the branch.
+  ///   - isUpdated: whether the transaction has written the update on the branch, which its history does not tell yet.
   private func takeResult(
     _ updated: BranchStates, since before: SessionMergeState, isUpdated: Bool, _ monitor: MergeMonitor,
     in session: inout Session
@@ -216,19 +216,37 @@ struct ChosenMerge: MergeSubject {
       store.schema, ours: MergeSideStates(base: before, now: sides.ours.now, changed: changed),
       theirs: MergeSideStates(base: before, now: sides.theirs.now, changed: changed),
       options: MergeOptions(policy: .theirs))
+    let view = session.storage.backend
     try BranchManager.own(&session) { manager in
-      if !plan.operations.isEmpty {
-        try manager.write(onBranch: name) { session in
-          // The history has one entry per commit, and that of the update is written.
-          if isUpdated { session.state.history = nil }
-          try MergeApplication.own(&session) { application in try application.apply(plan, from: states.theirs, monitor)
+      if isUpdated || !plan.operations.isEmpty {
+        try manager.write(onBranch: name) { branch in
+          let history = branch.state.history
+          branch.state.history = nil
+          try MergeApplication.own(&branch) { application in
+            try application.apply(plan, from: states.theirs, monitor)
           }
           for case .delete(let ids) in plan.operations {
-            _ = try ObjectDeletion.deleteAll(ObjectSet(ids), in: &session)
+            _ = try ObjectDeletion.deleteAll(ObjectSet(ids), in: &branch)
           }
+          if history == nil { return }
+          try branch.settle()
+          try DerivedRefresh.refreshAll(in: &branch)
+          branch.state.history = history
+          try announce(states, view, in: &branch)
         }
       }
       try manager.rebaseKeepingChanges(name)
     }
+  }
+
+  /// Records in the history of the branch what both steps have changed on it: it has one entry per commit.
+  ///
+  /// - Parameter view: the transaction of the store.
+  private func announce(_ states: BranchStates, _ view: any StorageBackend, in branch: inout Session) throws {
+    let ofStore = store.context.session(StorageTransaction(lookingInto: view), branch.schema)
+    // Shows the branch without the changes of this transaction.
+    let before = try states.branch.readSession()
+    let after = self.view(of: branch)
+    try BranchAnnouncement(name, states.tables, in: ofStore).note(from: before, to: after, in: &branch)
   }
 }

@@ -78,4 +78,65 @@ import Testing
       #expect(pages.count == 3_000 && pages.last == page)
     }
   }
+
+  /// The hooks number books by their serials.
+  private func numberBooks() throws {
+    var hooks = ObjectLifecycle()
+    hooks.willSave = { tx, id in
+      let number = AttributeValue.integer(100 + Int64(id.serial))
+      if try tx.value(id, "number") != number { try tx.set(id, "number", number) }
+    }
+    try store.register(hooks, for: "Book")
+  }
+
+  /// Publishes the book alone, and returns what the history of the branch has of that.
+  private func publishBook() throws -> [HistoryTransaction] {
+    let token = try branch.currentToken()
+    try store.branches.publish("draft", only: [library.book])
+    let heard = try branch.history(after: token)
+    try library.check()
+    return heard
+  }
+
+  @Test("B7, M13: what hooks change in a publish of chosen objects is in the one entry of the branch")
+  func b7ChosenHooks() throws {
+    try library.setTitle("mine", in: branch)
+    let (page, doomed) = (library.pages[0], library.pages[1])
+    let new = try store.write { tx in
+      try tx.set(library.tag, "name", .string("yours"))
+      try tx.set(page, "text", .string("yours"))
+      _ = try tx.delete(doomed)
+      return try tx.insert("Tag", ["name": .string("new")])
+    }
+    try numberBooks()
+    let heard = try #require(try publishBook().first)
+    #expect(try heard.insertedIDs() == [new] && heard.deletedIDs() == [doomed])
+    let properties = try heard.updatedProperties()
+    #expect(Set(properties.keys) == [library.book, library.tag, page])
+    #expect(properties[library.book]?.sorted() == ["number", "pages"] && properties[library.tag] == ["name"])
+    let number = AttributeValue.integer(100 + Int64(library.book.serial))
+    for side in [store, branch] { #expect(try side.read { tx in try tx.value(library.book, "number") } == number) }
+    #expect(try heard.operation == "publish" && branch.history().filter { $0.commit == heard.commit }.count == 1)
+  }
+
+  @Test("B7, M13: a publish of chosen objects without an update tells what hooks changed, or nothing")
+  func b7ChosenAlone() throws {
+    try library.setTitle("mine", in: branch)
+    #expect(try publishBook().isEmpty)
+    try library.setTitle("later", in: branch)
+    try numberBooks()
+    let heard = try publishBook()
+    #expect(heard.count == 1)
+    #expect(try heard.first?.updatedProperties() == [library.book: ["number"]])
+  }
+
+  @Test("B7, M13: an object that hooks of the update and of the publish change has one entry")
+  func b7ChosenTwice() throws {
+    try library.setTitle("mine", in: branch)
+    try store.write { tx in try tx.set(library.book, "cover", nil) }
+    try numberBooks()
+    let heard = try publishBook()
+    #expect(heard.count == 1)
+    #expect(try heard.first?.updatedProperties().mapValues { $0.sorted() } == [library.book: ["cover", "number"]])
+  }
 }
