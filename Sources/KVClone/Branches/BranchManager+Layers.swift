@@ -117,7 +117,8 @@ extension BranchManager {
     }
   }
 
-  /// Replaces the present layer of a branch, which is deleted, or stays as long as the branch has snapshots of it.
+  /// Replaces the present layer of a branch, which is deleted, or stays as long as the branch has snapshots of it. Its
+  /// drafts end: the new layer does not have what their bases need.
   ///
   /// - Parameters:
   ///   - counts: the numbers of objects of the base of the new layer.
@@ -128,6 +129,7 @@ extension BranchManager {
     _ fill: (borrowing Session, BranchBackend, BranchBackend) throws(StoreError) -> Void
   ) throws(StoreError) -> BranchValue {
     try session.storage.recorder?.flush()
+    let old = try endDrafts(of: name, old, tables)
     var new = BranchValue(
       number: old.number, created: old.created, expires: old.expires, lastCommit: session.commit, layers: old.layers,
       objectCounts: counts)
@@ -142,6 +144,24 @@ extension BranchManager {
     if !isKept { try drop(old.present, tables) }
     session.changes.isEmpty = false
     return target.record
+  }
+
+  /// Deletes the bases of the drafts of a branch, and returns its record: an earlier layer has none, or it would stay
+  /// for ever.
+  private mutating func endDrafts(of name: String, _ record: BranchValue, _ tables: BranchTables) throws(StoreError)
+    -> BranchValue
+  {
+    let layer = try view(of: record, name, tables)
+    var branch = session.context.session(
+      StorageTransaction(lookingInto: layer), session.schema, commit: session.commit)
+    let bases = try Snapshots.all(branch.storage, branch.schema.tables).filter(\.value.isDraft).map(\.name)
+    if bases.isEmpty { return record }
+    try branch.storage.record(branch.schema, commit: branch.commit)
+    try SnapshotManager.own(&branch) { (snapshots) throws(StoreError) in
+      for base in bases { try snapshots.deleteBase(base) }
+    }
+    try branch.storage.recorder?.flush()
+    return layer.record
   }
 
   // MARK: Views

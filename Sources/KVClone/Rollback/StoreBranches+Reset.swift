@@ -6,7 +6,9 @@ extension StoreBranches {
   /// `ObjectStore.rollback(to:objects:)` does. An automatic snapshot of the branch is created first, so that the reset
   /// can be undone.
   ///
-  /// If the whole branch is reset to a snapshot from before a merge, its base is again the one of that time.
+  /// If the whole branch is reset to a snapshot from before a merge, its base is again the one of that time. A reset of
+  /// the whole branch to its base, or to such a snapshot, ends the drafts on it: if it is undone, their clones are
+  /// ordinary objects.
   ///
   /// - Parameters:
   ///   - name: the name of the branch.

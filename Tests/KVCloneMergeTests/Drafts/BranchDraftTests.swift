@@ -45,6 +45,65 @@ import Testing
     try fixture.check()
   }
 
+  @Test("P2, B11: a reset of a branch ends its drafts, and nothing keeps their bases", arguments: StorageKind.allCases)
+  func p2Reset(_ kind: StorageKind) throws {
+    let fixture = try DraftFixture(kind)
+    let store = fixture.store
+    let branch = try store.branches.create("work")
+    let draft = try fixture.draft(in: branch)
+    try branch.set(draft, "title", "new")
+    let before = try branch.read { tx in try DraftText.of(draft, tx) }
+    let automatic = try #require(try store.branches.reset("work").automaticSnapshot?.name)
+    #expect(try !branch.exists(draft) && branch.drafts.list().isEmpty)
+    try fixture.check()
+    // If the reset is undone, the clones are ordinary objects.
+    let undone = try store.branches.reset("work", to: branch.snapshot(named: automatic)).automaticSnapshot
+    #expect(try branch.read { tx in try DraftText.of(draft, tx) } == before)
+    #expect(try !branch.drafts.isDraft(draft) && branch.drafts.list().isEmpty)
+    let error = #expect(throws: MergeError.self) { try branch.drafts.merge(draft) }
+    #expect(error?.kind == .baseExpired)
+    try fixture.check()
+    for name in [automatic, try #require(undone?.name)] { try branch.deleteSnapshot(named: name) }
+    #expect(try BranchFixture.record(store, "work").layers.count == 1 && store.branches.bases().count == 1)
+    try fixture.check()
+  }
+
+  @Test("P2, B11: a draft stays if a reset leaves its clones", arguments: StorageKind.allCases)
+  func p2PartialReset(_ kind: StorageKind) throws {
+    let fixture = try DraftFixture(kind)
+    let store = fixture.store
+    let branch = try store.branches.create("work")
+    let draft = try fixture.draft(in: branch)
+    try branch.set(draft, "title", "new")
+    try branch.createSnapshot(named: "kept")
+    try branch.set(draft, "title", "newer")
+    try branch.set(fixture.other, "title", "changed")
+    try store.branches.reset("work", objects: [fixture.other])
+    try store.branches.reset("work", to: branch.snapshot(named: "kept"))
+    #expect(try branch.drafts.isDraft(draft) && branch.value(draft, "title") == "new")
+    try branch.drafts.merge(draft)
+    #expect(try branch.value(fixture.document, "title") == "new")
+    try fixture.check()
+  }
+
+  @Test("P1, M8: a merged or expired draft does not keep a layer of its branch", arguments: StorageKind.allCases)
+  func p1Layers(_ kind: StorageKind) throws {
+    let fixture = try DraftFixture(kind)
+    let store = fixture.store
+    let branch = try store.branches.create("work")
+    let draft = try fixture.draft(in: branch)
+    try branch.set(draft, "title", "new")
+    try branch.drafts.merge(draft)
+    try store.branches.publish("work")
+    try fixture.draft(in: branch) { $0.baseExpiresAt = Date(timeIntervalSinceNow: -60) }
+    try store.set(fixture.other, "title", "changed")
+    try store.branches.update("work")
+    #expect(try BranchFixture.record(store, "work").layers.count > 1)
+    for snapshot in try branch.snapshots() { try branch.deleteSnapshot(named: snapshot.name) }
+    #expect(try BranchFixture.record(store, "work").layers.count == 1 && store.branches.bases().count == 1)
+    try fixture.check()
+  }
+
   @Test("P9: of many copies, exactly those are changed that gained, lost or have something else")
   func p9ManyCopies() throws {
     let fixture = try DraftFixture()
