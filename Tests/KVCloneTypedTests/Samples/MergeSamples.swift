@@ -14,11 +14,11 @@ private func branches(_ store: ObjectStore, _ article: ObjectID) throws {
 }
 
 private func merging(_ store: ObjectStore) throws {
-  let plan = try store.branches.planPublish("spring-prices")
+  var options = MergeOptions()
+  options.rules = ["Article.stock": .sum, "Article.price": .theirs]
+  let plan = try store.branches.planPublish("spring-prices", options: options)
   for conflict in plan.conflicts { print(conflict.object, conflict.property ?? "", conflict.kind) }
 
-  var options = MergeOptions()
-  options.rules = ["Article.stock": .sum, "Article": .theirs]
   options.answers = plan.conflicts.map { AnsweredConflict($0, .ours) }
   let result = try store.branches.publish("spring-prices", options: options)
   _ = result
