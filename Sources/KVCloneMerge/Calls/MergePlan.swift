@@ -43,7 +43,7 @@ public final class MergePlan: Sendable {
   /// The conflicts without an answer.
   public var conflicts: [ObjectConflict] { resolved.filter { $0.answer == nil }.map(\.conflict) }
 
-  /// Whether the merge succeeds, unless a hook refuses it, or another commit changes one of the sides before.
+  /// Whether the merge succeeds, unless a hook rejects it, or another commit changes one of the sides before.
   public var canMerge: Bool { conflicts.isEmpty && issueCount == 0 && staleAnswers.isEmpty }
 
   /// Reads the merged state like a store: fetches, objects and dumps show what the merge would leave. Where a conflict
@@ -65,9 +65,9 @@ public final class MergePlan: Sendable {
 public struct MergeResult: Sendable {
   /// The changed objects by concrete entity. Entities without changes are absent.
   public internal(set) var counts: [String: MergeCount]
-  /// The conflicts with the answers that were applied.
+  /// The conflicts with the answers that were applied; empty if the idempotency key was known.
   public let resolved: [ResolvedConflict]
-  /// The names of the automatic snapshots of the states before the merge: of ours, then of theirs.
+  /// The names of the automatic snapshots of the states before the merge: of ours; for a publish, then of the branch.
   public internal(set) var snapshots: [String]
   /// The time from planning to the durable commit.
   public internal(set) var duration: Duration

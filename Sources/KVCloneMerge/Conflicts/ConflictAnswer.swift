@@ -2,7 +2,7 @@ public import KVCloneModel
 
 /// The resolution of a conflict.
 public enum ConflictAnswer: Sendable, Hashable, Codable {
-  /// Prefers a side. The article on merging has a table of its meaning for every kind.
+  /// Prefers a side. <doc:Merging#Conflicts-and-answers> has a table of its meaning for every kind.
   case side(MergeSide)
   /// Sets an attribute to a value, or to nil.
   case attribute(AttributeValue?)
@@ -10,7 +10,7 @@ public enum ConflictAnswer: Sendable, Hashable, Codable {
   case object(ObjectID?)
   /// Sets the order of a list: all members of the result.
   case order([ObjectID])
-  /// Refuses the merge, regardless of weaker rules.
+  /// Leaves the conflict open, which rejects the merge, regardless of weaker rules.
   case refuse
 
   /// Prefers ours.

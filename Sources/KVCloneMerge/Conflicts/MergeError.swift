@@ -1,6 +1,6 @@
 public import KVCloneCore
 
-/// The error of a merge that was refused. Nothing was changed.
+/// The error of a merge that was rejected. Nothing was changed.
 public struct MergeError: KVCloneError {
   /// The kinds of merge errors.
   ///
@@ -25,17 +25,17 @@ public struct MergeError: KVCloneError {
     public static let staleAnswers = Kind(rawValue: "staleAnswers")
     /// The result violates rules of the model.
     public static let brokenRules = Kind(rawValue: "brokenRules")
-    /// A branch is merged with what it was made from, and a draft with its sources, and nothing else.
+    /// The object is no clone with a base. A draft is merged with its sources, and nothing else.
     public static let notRelated = Kind(rawValue: "notRelated")
-    /// The base of a draft is gone: its time has passed, or its clones were merged.
+    /// The base of a draft is expired or deleted, or belongs to another branch.
     public static let baseExpired = Kind(rawValue: "baseExpired")
-    /// The clone of a root is deleted: that discards the draft.
+    /// The clone of a root was deleted, which discards the draft.
     public static let rootDeleted = Kind(rawValue: "rootDeleted")
-    /// Drafts were made of the clones that the merge would delete, or the branch that it moves has open drafts.
+    /// Drafts were made of the clones that the merge would delete, or the branch has open drafts.
     public static let draftInUse = Kind(rawValue: "draftInUse")
     /// The store was migrated, and the objects have other ids.
     public static let incompatibleModel = Kind(rawValue: "incompatibleModel")
-    /// The merge exceeds the limit of the call for objects or bytes.
+    /// The merge exceeds ``MergeOptions/maxObjects`` or ``MergeOptions/maxBytes``.
     public static let limitExceeded = Kind(rawValue: "limitExceeded")
     /// The idempotency key belongs to a merge with other arguments.
     public static let idempotencyKeyReused = Kind(rawValue: "idempotencyKeyReused")

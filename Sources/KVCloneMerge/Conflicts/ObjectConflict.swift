@@ -16,7 +16,7 @@ public struct ObjectConflict: Sendable, Hashable, Codable {
     case deletedOurs
     /// Theirs deleted an object that ours changed.
     case deletedTheirs
-    /// A delete rule takes an object that the side with the deletion had not deleted.
+    /// A delete rule would delete an object that the side with the deletion had not deleted.
     case takenAlong
     /// Both sides have an object with the same values under a uniqueness constraint, and one of them is new.
     case notUnique
@@ -42,7 +42,7 @@ public struct ObjectConflict: Sendable, Hashable, Codable {
   public let property: String?
   /// The second object: theirs with the same unique values, or the deleted object that takes this one along.
   public let other: ObjectID?
-  /// The side with the deletion that takes the object along; nil for other kinds, and if both sides deleted.
+  /// The side with the deletion, for `deletedOurs`, `deletedTheirs` and `takenAlong`; nil for other kinds.
   public let side: MergeSide?
   /// The value at the fork; nil for conflicts of whole objects.
   public let base: Value?

@@ -69,7 +69,8 @@ struct DraftMerge: MergeSubject {
         })
     }
     try apply(plan, states, options, monitor, in: &transaction)
-    // With a snapshot, the base stays until expired ones are deleted: after a rollback, the merge can be repeated (M16).
+    // With a snapshot, the base stays until expired ones are deleted, so that the merge can be repeated after a
+    // rollback (M16).
     if !options.createsSnapshots {
       let base = states.base
       transaction.session.state.completions.append { session in try base.deleteIfAbandoned(in: &session) }

@@ -23,9 +23,12 @@ public struct StoreDrafts: Sendable {
 
   init(_ store: ObjectStore) { self.store = store }
 
-  /// Returns the descriptions of all drafts, in the order of creation.
+  /// Returns the descriptions of all drafts, in the order of creation. Expired ones are included until their base is
+  /// deleted.
   ///
   /// The duration depends on the changes of the store since the oldest draft.
+  ///
+  /// - Throws: `corrupted`.
   public func list() throws -> [DraftInfo] {
     let session = try store.readSession()
     var found: [DraftInfo] = []
@@ -36,7 +39,7 @@ public struct StoreDrafts: Sendable {
     return found
   }
 
-  /// Returns whether an object is a clone with a base.
+  /// Returns whether an object is a clone with a base that is not expired.
   ///
   /// - Throws: `objectNotFound`.
   public func isDraft(_ id: ObjectID) throws -> Bool {
@@ -48,9 +51,11 @@ public struct StoreDrafts: Sendable {
 
   /// Plans to merge a draft into its sources.
   ///
-  /// - Parameter clone: a clone of the draft.
+  /// - Parameters:
+  ///   - clone: any clone of the draft.
+  ///   - options: the treatment of conflicts.
   /// - Throws: `objectNotFound`; ``MergeError`` of the kinds `notRelated`, `baseExpired`, `rootDeleted`, `draftInUse`,
-  ///   and for rules and answers that cannot be used.
+  ///   `incompatibleModel`, and for rules and answers that cannot be used.
   public func planMerge(_ clone: ObjectID, options: MergeOptions = MergeOptions()) throws -> MergePlan {
     try MergeCall(DraftMerge(store, clone), options).plan()
   }
@@ -58,9 +63,9 @@ public struct StoreDrafts: Sendable {
   /// Merges a draft into its sources, in one transaction. Afterwards its clones are deleted, or with
   /// ``MergeOptions/keepsClones`` are ordinary objects (P7).
   ///
-  /// - Throws: ``MergeError`` if there are conflicts without an answer, answers that no longer fit, or broken rules of the
-  ///   model, and the errors of ``planMerge(_:options:)``; `busy`, `diskFull` and other errors of a write transaction.
-  ///   Nothing is merged then.
+  /// - Throws: ``MergeError`` if there are conflicts without an answer, answers that no longer fit, or violated rules
+  ///   of the model, and the errors of ``planMerge(_:options:)``; `busy`, `diskFull` and other errors of a write
+  ///   transaction. Nothing is merged then.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func merge(_ clone: ObjectID, options: MergeOptions = MergeOptions()) throws -> MergeResult {

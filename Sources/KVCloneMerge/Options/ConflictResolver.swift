@@ -61,7 +61,7 @@ struct ConflictResolver {
 public struct ResolvedConflict: Sendable, Hashable, Codable {
   /// The conflict.
   public let conflict: ObjectConflict
-  /// The answer by a person, the closure or a rule; nil if there is no answer, which refuses the merge.
+  /// The answer by the caller, the closure or a rule; nil if there is no answer, which rejects the merge.
   public let answer: ConflictAnswer?
 }
 

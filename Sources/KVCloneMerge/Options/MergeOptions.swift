@@ -8,30 +8,35 @@ public import KVCloneModel
 
 /// The treatment of conflicts in a merge.
 ///
-/// Without options, a conflict refuses the merge. The strongest rule wins: an answer, the closure ``resolve``, a rule
-/// of the call, the model's `userInfo`.
+/// Without options, a merge with a conflict is rejected. The strongest rule wins: an answer, the closure ``resolve``, a
+/// rule of the call, ``policy``, the model's `userInfo`.
 public struct MergeOptions: Sendable {
-  /// The side that wins every conflict without another rule; nil refuses the merge.
+  /// The side that wins every conflict without an answer or a rule of the call; nil rejects a merge with conflicts.
+  ///
+  /// It replaces all rules of the model: `sum`, `max` and `skip` of `userInfo` do not apply.
   public var policy: MergeSide?
   /// Rules by entity (`Note`: ours or theirs), or by property (`Note.title`, `Note.place.x`).
   ///
+  /// They replace rules of the model, that of an entity for all of its properties.
   /// A rule of a property is stronger than one of an entity. Among rules of the same kind, that of the entity itself is
   /// stronger than those of its super-entities, and that of an element stronger than that of its composite.
   public var rules: [String: MergeRule]
   /// The keys of `userInfo`; ``CloneUserInfoKeys/merge`` names the rule of a property.
   public var userInfoKeys: CloneUserInfoKeys
-  /// Answers that were given for conflicts of an earlier plan. A merge refuses those that no longer fit (M12).
+  /// Answers for conflicts of an earlier plan with the same rules. A merge with answers that no longer fit is rejected
+  /// (M12).
   public var answers: [AnsweredConflict]
   /// Answers a conflict while the merge is planned, without the write lock; nil leaves it to weaker rules.
   public var resolve: (@Sendable (ObjectConflict) throws -> ConflictAnswer?)?
   /// A key of 1 to 255 UTF-8 bytes that makes the call idempotent; nil for none (M11).
   ///
-  /// A second call with the same key and arguments merges nothing and returns the result of the first call. The same key
-  /// with other arguments is an error. ``resolve`` and ``progress`` cannot be compared and are not part of the arguments.
+  /// A second call with the same key and arguments merges nothing and returns the result of the first call. The same
+  /// key with other arguments is an error. ``resolve`` and ``progress`` cannot be compared and are not part of the
+  /// arguments. A store and its branches have the same keys.
   public var idempotencyKey: String?
   /// The time at which the store forgets the key. With nil, the key stays until it is purged.
   public var idempotencyExpiresAt: Date?
-  /// The maximum number of objects that the merge changes; nil for no limit.
+  /// The maximum number of objects that the merge inserts, updates and deletes; nil for no limit.
   public var maxObjects: Int?
   /// The maximum number of bytes to write, as a plan estimates them; nil for no limit.
   public var maxBytes: UInt64?
@@ -41,7 +46,8 @@ public struct MergeOptions: Sendable {
   ///
   /// ``StoreOptions/snapshotRetention`` does not count them.
   public var retainedSnapshots = 10
-  /// Whether the clones of a draft stay, as ordinary objects without a base (P7). The default is false: they are deleted.
+  /// Whether the clones of a draft stay, as ordinary objects without a base (P7). The default is false: they are
+  /// deleted.
   public var keepsClones = false
   /// The maximum number of objects in ``MergePlan/changes``. The default is 1,000.
   public var listedChanges = 1_000

@@ -9,8 +9,8 @@ import KVCloneRecords
 struct BranchAnnouncement: ~Copyable {
   private let changes: SnapshotComparison.Changes
 
-  /// - Parameter store: a session of the transaction that publishes, before the base of the branch moves. The changes of
-  ///   its snapshots are in the database.
+  /// - Parameter store: a session of the transaction that publishes, before the base of the branch moves. The changes
+  ///   of its snapshots are in the database.
   /// - Throws: `branchNotFound`, `corrupted`.
   init(_ name: String, _ tables: BranchTables, in store: borrowing Session) throws(StoreError) {
     let schema = store.schema

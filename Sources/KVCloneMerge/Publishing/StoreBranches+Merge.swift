@@ -11,17 +11,18 @@ public import KVCloneModel
 /// if plan.canMerge { try store.branches.publish("spring-prices") }
 /// ```
 extension StoreBranches {
-  /// Plans to take the changes of a branch into the store. It needs neither the write lock nor a second reader.
+  /// Plans to take the changes of a branch into the store, without the write lock. Ours is the store.
   ///
   /// - Parameters:
-  ///   - name: the branch.
+  ///   - name: the name of the branch.
   ///   - objects: publishes only these objects, with what a clone of them would copy and inserted objects that they
-  ///     need (M13); nil for all changes. The branch is updated first, in memory and with its hooks: what they refuse is
-  ///     an issue of the plan. Conflicts of both steps have the store as ours. Answers have to come from a plan with the
-  ///     same objects.
-  /// - Throws: `branchNotFound`; `incompatibleModel`; `objectNotFound` for an object that neither side has;
-  ///   ``MergeError`` for rules and answers that cannot be used, and of the kind `draftInUse` if the branch has open
-  ///   drafts.
+  ///     need (M13); nil for all changes. The branch is updated first, in memory and with its hooks: what they reject is
+  ///     an issue of the plan. Conflicts of both steps have the store as ours. Use answers of a plan with the same
+  ///     objects.
+  ///   - options: the treatment of conflicts.
+  /// - Throws: `branchNotFound`; `unsupportedOnBranch` on a branch; `incompatibleModel`; `objectNotFound` for an object
+  ///   that neither side has; ``MergeError`` for rules and answers that cannot be used, and of the kind `draftInUse` if
+  ///   the branch has open drafts.
   public func planPublish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions())
     throws -> MergePlan
   {
@@ -32,9 +33,9 @@ extension StoreBranches {
   /// Takes the changes of a branch into the store, in one transaction. Afterwards the branch shows the merged state,
   /// and has no changes of its own (M9).
   ///
-  /// - Throws: ``MergeError`` if there are conflicts without an answer, answers that no longer fit, or broken rules of
-  ///   the model; `branchNotFound`, `incompatibleModel`, `busy`, `diskFull` and other errors of a write transaction.
-  ///   Nothing is merged then.
+  /// - Throws: ``MergeError`` if there are conflicts without an answer, answers that no longer fit, or violated rules
+  ///   of the model, and the errors of ``planPublish(_:only:options:)``; `incompatibleModel`, `busy`, `diskFull` and
+  ///   other errors of a write transaction. Nothing is merged then.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func publish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions()) throws
@@ -53,7 +54,7 @@ extension StoreBranches {
     return try await MergeCall(BranchMerge(store, name, .publish), options).runOnWriterThread()
   }
 
-  /// Plans to take the changes of the store into a branch.
+  /// Plans to take the changes of the store into a branch, without the write lock. Ours is the branch.
   ///
   /// - Throws: the errors of ``planPublish(_:only:options:)``.
   public func planUpdate(_ name: String, options: MergeOptions = MergeOptions()) throws -> MergePlan {
@@ -63,7 +64,7 @@ extension StoreBranches {
   /// Takes the changes of the store into a branch, in one transaction. Afterwards the base of the branch is the store's
   /// state, and the branch has as its own what differs from it (M9).
   ///
-  /// - Throws: the errors of ``publish(_:only:options:)-(_,_,MergeOptions)``.
+  /// - Throws: the errors of `publish(_:only:options:)`.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func update(_ name: String, options: MergeOptions = MergeOptions()) throws -> MergeResult {

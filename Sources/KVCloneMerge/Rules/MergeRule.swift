@@ -6,9 +6,9 @@ public enum MergeRule: String, Sendable, Hashable, Codable, CaseIterable {
   case theirs
   /// Adds the differences of both sides to the number of the base, also if both are equal.
   case sum
-  /// Takes the greater number or the later date.
+  /// Takes the greater number or the later date, if both sides changed it.
   case max
-  /// Never takes a change of the side that is merged.
+  /// Never takes a change of the side that is merged, also without a conflict.
   case skip
 
   /// The side that wins every conflict; nil for rules of values.
