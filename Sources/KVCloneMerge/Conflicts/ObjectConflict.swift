@@ -69,7 +69,7 @@ public struct ObjectConflict: Sendable, Hashable, Codable {
     case .inverseTaken: "both sides gave \(object) another partner in \(property ?? "a relationship")"
     case .deletedOurs: "ours deleted \(object), and theirs changed it"
     case .deletedTheirs: "theirs deleted \(object), and ours changed it"
-    case .takenAlong: "a delete rule takes \(object) along"
+    case .takenAlong: "a delete rule would also delete \(object)"
     case .notUnique: "both sides have an object with the values of \(object) under \(property ?? "a constraint")"
     }
   }

@@ -46,7 +46,7 @@ struct DraftStates: MergeStates {
     (target, context, self.schema, self.view) = (store, store.context, schema, view)
     let (base, copy) = try Self.base(of: id, in: now)
     let horizon = SnapshotHorizon(base.value, schema.orderedLists)
-    try Self.requireSameModel(base, store, now)
+    try Self.requireSameModel(base, store, now, id)
     let past = SnapshotBackend(engine, preimages: schema.tables.preimages, horizon)
     // The clones of other copies stay, so they are ordinary objects.
     var own: [ObjectID: ObjectID] = [:]
@@ -57,7 +57,8 @@ struct DraftStates: MergeStates {
     for root in base.roots[Int(copy)] where try !now.exists(root) {
       throw MergeError(
         .rootDeleted,
-        "the clone of a root is deleted, which discards the draft; delete its other objects, or restore it",
+        "the clone of a root is deleted, which discards the draft; delete its other objects, or restore the root by a "
+          + "rollback",
         object: own[root].map { schema.rootName(of: $0) })
     }
     let changes = try SnapshotComparison.changes(in: base.value.epoch..<(.max), base.value, now)
@@ -122,20 +123,23 @@ struct DraftStates: MergeStates {
     guard let base = try CloneBase.find(draft.base, in: session), !base.isExpired(), draft.copy < base.roots.count
     else {
       throw MergeError(
-        .baseExpired, "the base of the draft of \(name) is gone or expired; apply its changes by hand", object: name)
+        .baseExpired,
+        "the draft of \(name) has no base here: it is expired or deleted, or of another branch; merge where the draft "
+          + "was cloned, or apply its changes by hand", object: name)
     }
     return (base, draft.copy)
   }
 
   /// The properties are matched by code (P2).
   private static func requireSameModel(
-    _ base: CloneBase, _ store: ObjectStore, _ session: borrowing Session
+    _ base: CloneBase, _ store: ObjectStore, _ session: borrowing Session, _ clone: ObjectID
   ) throws {
     if try base.isOfSameModel(in: store, session) { return }
+    let name = try session.name(of: clone)
     throw MergeError(
       .incompatibleModel,
-      "the store was migrated since the draft was made, and its objects have other ids; apply the "
-        + "draft's changes by hand")
+      "the store was migrated since \(name) was cloned, and objects have other ids; apply the draft's changes by hand",
+      object: name)
   }
 }
 

@@ -119,8 +119,8 @@ struct MergeRuleBook {
       }
       throw MergeError(
         .invalidRule,
-        "the userInfo of \(entity.name).\(path) has an unknown merge rule; use ours, theirs, sum, max or "
-          + "skip", entity: entity.name, property: path)
+        "the userInfo of \(entity.name).\(path) has the unknown merge rule “\(text)”; use ours, theirs, sum, max or "
+          + "skip, or rename the userInfo key of the call", entity: entity.name, property: path)
     }
   }
 

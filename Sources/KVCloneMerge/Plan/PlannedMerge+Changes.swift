@@ -50,12 +50,15 @@ extension PlannedMerge {
     let count = total.inserted + total.updated + total.deleted
     if let limit = options.maxObjects, count > limit {
       throw MergeError(
-        .limitExceeded, "the merge changes \(count) objects, and maxObjects is \(limit); nothing was merged")
+        .limitExceeded,
+        "the merge changes \(count) objects, and maxObjects is \(limit); raise it, or publish chosen objects; "
+          + "nothing was merged")
     }
     if let limit = options.maxBytes, estimatedByteCount > limit {
       throw MergeError(
         .limitExceeded,
-        "the merge writes about \(estimatedByteCount) bytes, and maxBytes is \(limit); nothing was merged")
+        "the merge writes about \(estimatedByteCount) bytes, and maxBytes is \(limit); raise it, or publish chosen "
+          + "objects; nothing was merged")
     }
   }
 

@@ -77,7 +77,7 @@ struct BranchStates: MergeStates {
     let shown = drafts.prefix(3).joined(separator: ", ") + (drafts.count > 3 ? " and others" : "")
     throw MergeError(
       .draftInUse,
-      "the branch “\(name)” has open drafts with the clones \(shown); merge the drafts on the branch, or delete their "
+      "the branch \(name) has open drafts with the clones \(shown); merge the drafts on the branch, or delete their "
         + "clones, before its base moves", object: first)
   }
 
