@@ -7,8 +7,9 @@ struct BranchCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "branch", abstract: "Manages branches: create, list, compare, merge, update, reset, delete.",
     discussion: """
-      A branch is a writable view of the store's state at one time, its base. Creating one copies no data. What is \
-      written on a branch is seen on it only, until it is merged. Work on it with the option --branch of other commands.
+      A branch is a writable view of the store's state at one time, its base. Creating one copies no data. Changes on \
+      a branch are visible on it only, until it is merged. Work on it with the option --branch of other commands. \
+      While it exists, the store retains its base: the preimages of all later changes.
       """,
     examples: [
       "kvclone -s notes.kvclone branch create spring", "kvclone -s notes.kvclone set Note/1 name=new --branch spring",
@@ -40,8 +41,8 @@ struct BranchCommand: ParsableCommand {
 
     @Option(
       help: ArgumentHelp(
-        "Expiration, which `branch list` shows: 2027-01-31, 2027-01-31T12:00:00Z or 30d (units m, h, d, w, y) "
-          + "(default: never).", valueName: "date"),
+        "Expiration, which `branch list` shows: 2027-01-31, 2027-01-31T12:00:00Z or 30d (units m, h, d, w, y). "
+          + "Nothing deletes the branch then (default: never).", valueName: "date"),
       transform: MomentOption.expiry)
     var expires: Date?
 
@@ -94,7 +95,7 @@ struct BranchCommand: ParsableCommand {
   struct Delete: WritingCommand, WholeStoreCommand {
     static let configuration = CommandConfiguration(
       commandName: "delete", abstract: "Deletes branches, with everything that was written on them.",
-      discussion: "If a branch is not found, deletes none.",
+      discussion: "This cannot be undone. If a branch is not found, deletes none.",
       examples: ["kvclone -s notes.kvclone branch delete spring"])
 
     @OptionGroup var global: GlobalOptions

@@ -7,7 +7,8 @@ struct BranchMergeCommand: WritingCommand, WholeStoreCommand {
     commandName: "merge", abstract: "Merges the changes of a branch into the store; exit code 6 for conflicts.",
     discussion: """
       In one transaction; afterwards the branch shows the merged state, and has no changes of its own. Ours is the \
-      store, theirs the branch. First creates an automatic snapshot of each side.
+      store, theirs the branch. First creates an automatic snapshot of each side. To undo the merge, return both to \
+      these with `snapshot rollback` and `branch reset --to`.
 
       \(MergeOptionGroup.help)
       """,
@@ -57,7 +58,7 @@ struct BranchUpdateCommand: WritingCommand, WholeStoreCommand {
     commandName: "update", abstract: "Merges the changes of the store into a branch; exit code 6 for conflicts.",
     discussion: """
       In one transaction; afterwards the base of the branch is the current state of the store. Ours is the branch, \
-      theirs the store. First creates an automatic snapshot of the branch.
+      theirs the store. First creates an automatic snapshot of the branch: `branch reset --to` it undoes the update.
 
       \(MergeOptionGroup.help)
       """,

@@ -8,7 +8,8 @@ struct MergeCommand: WritingCommand {
     commandName: "merge", abstract: "Merges a draft into what it was cloned from; exit code 6 for conflicts.",
     discussion: """
       A draft is a clone made with `clone --keeps-base`. In one transaction, its changes since are applied to its \
-      sources, and the clones are deleted. Ours are the sources, theirs the clones. First creates an automatic snapshot.
+      sources, and the clones are deleted. Ours are the sources, theirs the clones. First creates an automatic \
+      snapshot: `snapshot rollback` to it undoes the merge, and everything later.
 
       \(MergeOptionGroup.help)
       """,
@@ -20,7 +21,7 @@ struct MergeCommand: WritingCommand {
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("A root of the draft.", valueName: "id"), completion: StoreCompletion.objects)
+  @Argument(help: ArgumentHelp("An object of the draft.", valueName: "id"), completion: StoreCompletion.objects)
   var id: String?
 
   @OptionGroup var group: MergeOptionGroup
@@ -28,7 +29,7 @@ struct MergeCommand: WritingCommand {
   @Flag(name: .customLong("keep-clone"), help: "Keep the clones, as ordinary objects that cannot be merged again.")
   var keepsClones = false
 
-  @Flag(help: "List the open drafts, oldest first.")
+  @Flag(help: "List the drafts, oldest first; expired ones until `snapshot delete --expired`.")
   var list = false
 
   func validate() throws {

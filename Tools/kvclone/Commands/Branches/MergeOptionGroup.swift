@@ -12,14 +12,14 @@ struct MergeOptionGroup: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The side that wins conflicts without another rule (default: conflicts refuse the merge).",
-      valueName: "ours|theirs"))
+      "The side that wins conflicts without an answer or --rule; replaces all merge rules of the model (default: "
+        + "conflicts reject the merge).", valueName: "ours|theirs"))
   var policy: Policy?
 
   @Option(
     help: ArgumentHelp(
       "The rule for an attribute or a relationship: Entity.property=ours|theirs|sum|max|skip, or for an entity: "
-        + "Entity=ours|theirs (repeatable).", valueName: "rule"))
+        + "Entity=ours|theirs (repeatable; default: the rules of the model).", valueName: "rule"))
   var rule: [String] = []
 
   @Option(
@@ -89,12 +89,14 @@ struct MergeOptionGroup: ParsableArguments {
 
   /// The end of the help of every merge.
   static let help = """
-    A conflict without an answer refuses the merge with exit code 6; a result that violates rules of the model, with 1. \
-    The output is then the plan, as of --dry-run: the first 100 changes and conflicts, with --json all conflicts.
+    A conflict without an answer rejects the merge with exit code 6, and a result that violates rules of the model \
+    with exit code 1. The output is then the plan, as of --dry-run: the first 100 changes and conflicts, with --json all \
+    conflicts.
 
     --answers reads the document that --json prints, or only its array of conflicts, in which conflicts have a member \
     "answer": "ours", "theirs", "refuse", or {"value": …} with a value in the same form as "base", "ours" and \
     "theirs" of the conflict (for a list, the order of all its members). An answer is for the values that the conflict \
-    had; if one of them has changed since, the merge is refused.
+    had; if one of them has changed since, or the conflict is gone, the merge is rejected. Give --rule and --policy as \
+    for the plan.
     """
 }

@@ -139,7 +139,7 @@ struct SnapshotCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The snapshots.", valueName: "name"), completion: StoreCompletion.snapshots)
     var names: [String] = []
 
-    @Flag(help: "Delete all expired snapshots that are not held.")
+    @Flag(help: "Delete all expired snapshots that are not held, and bases of drafts that are expired or merged.")
     var expired = false
 
     func validate() throws {
