@@ -9,7 +9,8 @@ struct SalvageCommand: WholeStoreCommand {
     abstract: "Copies what is readable in a corrupted store to a new one; exit code 3 on losses.",
     discussion: """
       Only reads the corrupted store. The path given with --output must not exist; the new store appears there when it \
-      is complete and checked. Objects keep their ids. Snapshots and history are not copied.
+      is complete and checked. Objects keep their ids. Snapshots, history and branches are not copied; the output names \
+      the branches.
 
       Uses the model in the store. If it is unreadable, name the version that the store was created with: --model.
       """,
@@ -76,6 +77,10 @@ struct SalvageCommand: WholeStoreCommand {
           + "\(Text.bytes(report.byteCount)) in \(Text.seconds(report.duration.inSeconds))")
       if report.snapshotCount > 0 { try writer.line("not copied: \(Text.count(report.snapshotCount, "snapshot"))") }
       if report.hadHistory { try writer.line("not copied: the history") }
+      for branch in report.branches {
+        let changes = Text.count(branch.changedObjectCount, "changed object")
+        try writer.line("not copied: the branch \(branch.name), with \(changes)")
+      }
       let kinds = report.lossCounts.sorted { $0.key.rawValue < $1.key.rawValue }
         .map { "\($0.key.rawValue) \($0.value)" }.joined(separator: ", ")
       let objects = report.lostObjectCount > 0 ? "\(Text.count(report.lostObjectCount, "object")); " : ""
@@ -102,6 +107,11 @@ struct SalvageCommand: WholeStoreCommand {
     json.member("damagedPages", report.corruptedPageCount)
     json.member("snapshotsLeft", report.snapshotCount)
     json.member("historyLeft", report.hadHistory)
+    json.list("branchesLeft", report.branches) { json, branch in
+      json.member("name", branch.name)
+      json.member("changes", branch.changedObjectCount)
+      json.member("bytes", branch.byteCount)
+    }
     json.member("commit", report.commit)
     json.member("bytes", report.byteCount)
     json.member("seconds", report.duration.inSeconds)
