@@ -145,7 +145,8 @@ struct MergePlanPage: Page {
         selected: content.form.policy?.rawValue ?? ""),
       Components.field(
         "Rules", name: "rule", value: content.form.rulesText, placeholder: "Note.title=ours",
-        hint: "Entity.property=ours, theirs, sum, max or skip; separated by spaces", isMonospaced: true),
+        hint: "Entity.property=ours, theirs, sum, max or skip; separated by spaces. A side for other conflicts "
+          + "replaces the rules of the model", isMonospaced: true),
     ]
     if case .draft = target {
       fields.append(
