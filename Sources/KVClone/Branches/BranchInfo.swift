@@ -11,9 +11,9 @@ public struct BranchInfo: Sendable, Hashable {
   public let name: String
   /// The time of creation.
   public let createdAt: Date
-  /// The time after which the branch may be deleted; nil if it has no expiry.
+  /// The time after which the app may delete the branch; nil if it has no expiry. The store does not delete it.
   public let expiresAt: Date?
-  /// The named snapshot that the branch was created from; nil if it was created from the state of that time.
+  /// The named snapshot that is the base of the branch; nil if the base is the state at its creation or last merge.
   public let baseSnapshot: String?
   /// The number of the last commit on the branch; that of its base if nothing was written on it.
   public let lastCommit: UInt64

@@ -14,8 +14,9 @@ import KVCloneRecords
 /// try draft.write { tx in try tx.set(article, ["price": 12]) }
 /// ```
 ///
-/// Changes of a branch are seen on it only, and later changes elsewhere are not seen on it.
-/// A branch shares the file, the write lock, the hooks and the limits of its store.
+/// Changes of a branch are visible on it only, and later changes elsewhere are not visible on it. A branch shares the
+/// file, the write lock, the hooks and the model of its store. `KVCloneMerge` adds merges in both directions
+/// (<doc:Merging>).
 public struct StoreBranches: Sendable {
   package let store: ObjectStore
 
@@ -29,10 +30,11 @@ public struct StoreBranches: Sendable {
   /// - Parameters:
   ///   - name: 1 to 128 characters from `A-Z`, `a-z`, `0-9`, `.`, `_` and `-`.
   ///   - snapshot: the snapshot to begin from; nil for the present state. It cannot be deleted before the branch.
-  ///   - expires: the time after which the branch may be deleted; nil for no expiry.
-  /// - Throws: `branchExists`, `invalidBranchName`, `snapshotNotFound`; `incompatibleModel` for a snapshot of another
-  ///   model version; `unsupportedOnBranch` for a snapshot that was created within a transaction with changes, and on a
-  ///   branch; `busy`, `diskFull` and other errors of a write transaction.
+  ///   - expires: the time after which the app may delete the branch; nil for no expiry. The store does not delete it.
+  /// - Throws: `branchExists`, `invalidBranchName`, `snapshotNotFound`, also for a snapshot of a branch;
+  ///   `incompatibleModel` for a snapshot of another model version; `unsupportedOnBranch` for a snapshot that was
+  ///   created within a transaction with changes, and on a branch; `busy`, `diskFull` and other errors of a write
+  ///   transaction.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func create(_ name: String, from snapshot: Snapshot? = nil, expiresAt expires: Date? = nil) throws
@@ -49,7 +51,7 @@ public struct StoreBranches: Sendable {
     try await store.onWriterQueue { try make(name, snapshot, expires) }
   }
 
-  /// Opens a branch. While it is open, it keeps the store.
+  /// Returns a branch. All callers in a process get the same instance, which closes with the store and keeps it alive.
   ///
   /// - Throws: `branchNotFound`; `unsupportedOnBranch` on a branch.
   public func open(_ name: String) throws(StoreError) -> ObjectStore {
@@ -70,7 +72,9 @@ public struct StoreBranches: Sendable {
 
   /// Returns the size of what only the base of a branch retains, in bytes: preimages and blobs.
   ///
-  /// - Throws: `branchNotFound`, `corrupted`.
+  /// The duration depends on the changes of the store since the base.
+  ///
+  /// - Throws: `branchNotFound`, `corrupted`; `unsupportedOnBranch` on a branch.
   public func retainedBytes(of name: String) throws(StoreError) -> UInt64 {
     try retainedBytes(of: name, isCancelled: { false })
   }
@@ -85,8 +89,10 @@ public struct StoreBranches: Sendable {
     return try PreimageSweeper(session).retainedByteCount(of: value, among: all, isCancelled: isCancelled)
   }
 
-  /// Returns the hidden snapshots that branches and drafts began from, in the order of creation. They cannot be deleted
-  /// by name.
+  /// Returns the hidden snapshots that are bases of branches or drafts, in the order of creation. They cannot be
+  /// deleted by name. On a branch, returns the bases of its drafts.
+  ///
+  /// - Throws: `corrupted`.
   public func bases() throws(StoreError) -> [SnapshotInfo] { try StoreSnapshots(store).bases() }
 
   /// Deletes a branch with everything that was written on it. Later transactions on it throw `branchNotFound`.

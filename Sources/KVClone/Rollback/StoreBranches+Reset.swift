@@ -6,14 +6,14 @@ extension StoreBranches {
   /// `ObjectStore.rollback(to:objects:)` does. An automatic snapshot of the branch is created first, so that the reset
   /// can be undone.
   ///
-  /// If the whole branch is reset to a snapshot from before a merge, its base is again the one of that time. A reset of
-  /// the whole branch to its base, or to such a snapshot, ends the drafts on it: if it is undone, their clones are
-  /// ordinary objects.
+  /// If the whole branch is reset to a snapshot from before a merge or a reset, its base is again the one of that time.
+  /// A reset of the whole branch to its base, or to such a snapshot, ends the drafts on it: if it is undone, their
+  /// clones are ordinary objects.
   ///
   /// - Parameters:
   ///   - name: the name of the branch.
   ///   - snapshot: a snapshot of the branch; nil for its base.
-  ///   - objects: the objects to roll back; nil for the whole branch.
+  ///   - objects: the objects to roll back, with what a clone of them would copy; nil for the whole branch.
   /// - Returns: the numbers of changed objects, and the automatic snapshot of the branch.
   /// - Throws: `branchNotFound`, `unsupportedOnBranch` on a branch; the errors of `ObjectStore.rollback(to:objects:)`.
   @available(*, noasync, message: "use the asynchronous form")

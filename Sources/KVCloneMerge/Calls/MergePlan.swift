@@ -3,9 +3,10 @@ import KVCloneModel
 
 /// The result of planning a merge: what the merge would do. Nothing is written.
 public final class MergePlan: Sendable {
-  /// The changed objects by concrete entity. Entities without changes are absent.
+  /// The changed objects by concrete entity. Entities without changes are absent. The clones of a draft, which the
+  /// merge deletes, do not count.
   public let counts: [String: MergeCount]
-  /// All conflicts with their answers, in ascending order of ids.
+  /// All conflicts with their answers, in ascending order of ids, also those without an answer (``conflicts``).
   public let resolved: [ResolvedConflict]
   /// The first changes in ascending order of ids; see ``MergeOptions/listedChanges``.
   public let changes: [MergeChange]
@@ -63,7 +64,8 @@ public final class MergePlan: Sendable {
 
 /// The result of a merge.
 public struct MergeResult: Sendable {
-  /// The changed objects by concrete entity. Entities without changes are absent.
+  /// The changed objects by concrete entity. Entities without changes are absent. The clones of a draft, which the
+  /// merge deletes, do not count.
   public internal(set) var counts: [String: MergeCount]
   /// The conflicts with the answers that were applied; empty if the idempotency key was known.
   public let resolved: [ResolvedConflict]

@@ -1,6 +1,6 @@
 /// The numbers of objects that a merge inserts, updates and deletes.
 public struct MergeCount: Sendable, Hashable, Codable {
-  /// The number of objects that come from theirs.
+  /// The number of objects that only theirs has and the result has, too.
   public var inserted: Int
   /// The number of objects with other attributes or links.
   public var updated: Int

@@ -64,7 +64,8 @@ public struct CloneOptions: Sendable {
   /// The state after the commit that clones becomes their base, a hidden snapshot: until it ends, the store retains the
   /// preimages of all changes since. It ends when the clones are merged or deleted, or expires.
   public var keepsBase = false
-  /// The time after which the base may be deleted; nil for no expiry.
+  /// The time after which the clones can no longer be merged, and the base may be deleted; nil for no expiry. The
+  /// clones themselves stay.
   public var baseExpiresAt: Date?
   /// The resolution of links to objects outside the clone, in a clone into another store (R35). The default is `match`.
   public var outsideObjects = OutsideObjects.match
