@@ -192,18 +192,11 @@ extension ObjectStore {
     return context.session(storage, schema)
   }
 
-  /// Throws `readOnly` if the store was opened read-only.
-  package func requireWritable() throws(StoreError) {
-    if options.isReadOnly {
-      throw StoreError(.readOnly, "the store at \(path) was opened read-only; open it without isReadOnly to write")
-    }
-  }
-
   /// Begins a write transaction; one of a dry run can only be aborted.
   package func writeSession(label: String, timeout: Duration? = nil, isDryRun: Bool = false) throws(StoreError)
     -> Session
   {
-    try requireWritable()
+    try options.requireWritable(path)
     let storage = StorageTransaction(
       try engine.beginWrite(label: label, timeout: timeout ?? options.busyTimeout, isDryRun: isDryRun))
     guard try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata) else {

@@ -15,7 +15,7 @@ package struct LoadRun {
   private let directory: String
 
   package init(_ store: ObjectStore, _ options: LoadOptions) throws {
-    try store.requireWritable()
+    try store.options.requireWritable(store.path)
     self.store = store
     directory = store.engine.files?.currentDirectory ?? FileManager.default.temporaryDirectory.path
     session = LoadSession(

@@ -112,6 +112,14 @@ public struct StoreOptions: Sendable {
 
   /// Creates options with default values.
   public init() {}
+
+  /// - Parameter path: of the store that was opened with the options.
+  /// - Throws: `readOnly` if it was opened read-only.
+  package func requireWritable(_ path: String) throws(StoreError) {
+    if isReadOnly {
+      throw StoreError(.readOnly, "the store at \(path) was opened read-only; open it without isReadOnly to write")
+    }
+  }
 }
 
 /// Basic facts about a store.
