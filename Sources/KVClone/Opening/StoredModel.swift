@@ -22,7 +22,7 @@ extension StoredModel {
     let metadata = session.schema.tables.metadata
     let current = try StoreCatalog(session.storage, metadata)
     var snapshots: [UInt64: [String]] = [:]
-    for (name, value) in try Snapshots.all(session.storage, session.schema.tables) {
+    for (name, value) in try Snapshots.all(session.storage, session.schema.tables) where !value.isHidden {
       snapshots[UInt64(value.modelNumber), default: []].append(name)
     }
     var found: [StoredModel] = []

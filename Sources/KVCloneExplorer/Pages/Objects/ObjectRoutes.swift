@@ -47,7 +47,7 @@ enum ObjectRoutes {
     var page = try await context.read { transaction in
       let facts = try reader.read(id, in: transaction)
       let (snapshots, tracksHistory) = try transaction._withSession { session in
-        let all = try Snapshots.all(session.storage, session.schema.tables)
+        let all = try Snapshots.all(session.storage, session.schema.tables).filter { !$0.value.isHidden }
         return (all.suffix(100).reversed().map(\.name), try HistoryWriter.start(in: session) != nil)
       }
       return ObjectPage(
