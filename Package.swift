@@ -94,7 +94,8 @@ let package = Package(
     .target(
       name: "KVCloneMerge",
       dependencies: [
-        "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneRecords", "KVCloneModel", "KVCloneTracing",
+        "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel",
+        "KVCloneTracing",
       ],
       swiftSettings: common),
     .target(
@@ -209,7 +210,7 @@ let package = Package(
       swiftSettings: common),
     .testTarget(
       name: "KVCloneMergeTests",
-      dependencies: tested + ["KVCloneRecords", "KVCloneModel"],
+      dependencies: tested + ["KVCloneLMDB", "KVCloneRecords", "KVCloneModel"],
       swiftSettings: common),
     .testTarget(name: "KVCloneQueryTests", dependencies: tested, swiftSettings: common),
     .testTarget(name: "KVCloneTests", dependencies: tested, swiftSettings: common),

@@ -22,7 +22,8 @@ enum SourceRules {
       "KVCloneModel", "KVCloneTracing",
     ],
     "KVCloneMerge": [
-      "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneRecords", "KVCloneModel", "KVCloneTracing",
+      "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel",
+      "KVCloneTracing",
     ],
     "KVCloneOperations": [
       "KVClone", "KVCloneBranches", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData",

@@ -90,10 +90,10 @@ package final class ScratchArray<Element: BitwiseCopyable> {
 
 extension ScratchArray where Element == UInt8 {
   /// The elements, valid until the next change.
-  var rawBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: elements, count: count) }
+  package var rawBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: elements, count: count) }
 
   /// Appends bytes that the caller initializes, and returns their address.
-  func extend(by number: Int) throws(StoreError) -> UnsafeMutableRawPointer {
+  package func extend(by number: Int) throws(StoreError) -> UnsafeMutableRawPointer {
     if capacity - count < number { try reserve(max(1024, (count + number) * 2)) }
     defer { count += number }
     return UnsafeMutableRawPointer(elements + count)

@@ -42,7 +42,7 @@ package struct StoreContext: Sendable {
   }
 
   /// The directory for temporary files. Looking it up takes a system call.
-  var scratchDirectory: () -> String {
+  package var scratchDirectory: () -> String {
     { [engine] in engine?.files?.currentDirectory ?? FileManager.default.temporaryDirectory.path }
   }
 
