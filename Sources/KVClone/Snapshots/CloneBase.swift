@@ -172,13 +172,14 @@ package struct CloneBase: Sendable {
   // MARK: Ending
 
   /// Makes the clones of a copy ordinary objects, which keep the rest of their provenance.
-  package func release(_ clones: [ObjectID], in session: inout Session) throws(StoreError) {
-    for id in clones {
+  package func release(_ clones: ObjectSet, in session: inout Session) throws(StoreError) {
+    try clones.forEach { (id) throws(StoreError) in
       let key = ShortKey.object(id)
-      guard var entry = try Self.entry(of: id, in: session) else { continue }
+      guard var entry = try Self.entry(of: id, in: session) else { return true }
       entry.draft = nil
       let bytes = entry.encoded(seed: ValueEnvelope.seed(tableCode: .provenance, objectID: id))
       try session.storage.put(session.schema.tables.provenance, key.bytes, bytes.span.bytes)
+      return true
     }
   }
 

@@ -21,11 +21,16 @@ struct MergeApplication: ~Copyable, SessionOwner {
   mutating func apply(
     _ plan: PlannedMerge, from theirs: borrowing Session, _ monitor: borrowing MergeMonitor
   ) throws {
-    // Before any change releases a blob that another one refers to.
-    let held = try holdBlobs(of: plan, theirs)
+    // Counts a reference to each blob, so that its description exists, before any change releases one that another
+    // refers to.
+    try forEachBlob(of: plan) { (blob, session) throws(StoreError) in
+      try session.blobTables.addReference(to: blob, &session.storage, describedIn: theirs.storage)
+    }
     var windows = ReadWindows(session.storage)
-    for (operation, count) in zip(plan.operations, 1...) {
+    var count = 0
+    try plan.forEachOperation { operation in
       windows.next()
+      count += 1
       if count.isMultiple(of: 1024) { try monitor.check(.objects, count, of: plan.operations.count) }
       switch operation {
       case .insert(let id, _, let assignments): try insert(id, assignments, theirs)
@@ -40,27 +45,23 @@ struct MergeApplication: ~Copyable, SessionOwner {
       case .delete: break
       }
     }
-    for blob in held { try session.releaseBlob(blob) }
+    try forEachBlob(of: plan) { (blob, session) throws(StoreError) in try session.releaseBlob(blob) }
     session.changes.isEmpty = false
   }
 
-  /// Counts a reference to each blob that the plan sets, so that its description exists.
-  private mutating func holdBlobs(of plan: PlannedMerge, _ theirs: borrowing Session) throws(StoreError)
-    -> [BlobReference]
-  {
-    var held: [BlobReference] = []
-    for operation in plan.operations {
+  /// Calls `body` with each blob that the plan sets.
+  private mutating func forEachBlob(
+    of plan: PlannedMerge, _ body: (BlobReference, inout Session) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    guard plan.operations.hasBlobs else { return }
+    try plan.forEachOperation { (operation) throws(StoreError) in
       let assignments: [MergeOperation.Assignment]
       switch operation {
       case .insert(_, _, let values), .set(_, _, let values): assignments = values
-      default: continue
+      default: return
       }
-      for case .blob(let blob)? in assignments.map(\.value) {
-        try session.blobTables.addReference(to: blob, &session.storage, describedIn: theirs.storage)
-        held.append(blob)
-      }
+      for case .blob(let blob)? in assignments.map(\.value) { try body(blob, &session) }
     }
-    return held
   }
 
   private mutating func insert(

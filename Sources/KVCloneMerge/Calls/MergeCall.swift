@@ -38,7 +38,7 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     var planned = try planned(states)
     try addReasons(to: &planned, states, session)
     let total = planned.total
-    let byteCount = total.estimatedByteCount
+    let byteCount = total.operations.estimatedByteCount
     return MergePlan(
       total, changes: try total.changes(states.sides, limit: options.listedChanges), bytesWritten: byteCount,
       lockDuration: pace.clones.lockDuration(objects: total.operations.count, written: byteCount)
@@ -60,7 +60,7 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     if growth > 0 {
       if let error = try states.limitError(adding: growth) { reasons.note(PlanIssue(error)) }
       do {
-        try StoreLimits.checkFileLimit(adding: plan.total.estimatedByteCount, in: session)
+        try StoreLimits.checkFileLimit(adding: plan.total.operations.estimatedByteCount, in: session)
       } catch {
         try reasons.note(thrown: error)
       }
@@ -182,7 +182,7 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     written.announce()
     if known != nil {
       pace.clones.note(
-        objects: total, written: planned.estimatedByteCount, writing: ready - locked, commit: .now - ready)
+        objects: total, written: planned.operations.estimatedByteCount, writing: ready - locked, commit: .now - ready)
     }
     monitor.report(.commit, total, of: total)
     return result
@@ -202,8 +202,11 @@ extension PlannedMerge {
     try transaction.change { session in
       try MergeApplication.own(&session) { application in try application.apply(self, from: theirs, monitor) }
     }
-    for case .delete(let ids) in operations {
-      _ = try transaction.delete(ids)
+    let deleted = operations.deleted
+    if deleted.isEmpty { return }
+    try transaction.validateDelete(deleted)
+    try transaction.changeObjects { (session) throws(StoreError) in
+      _ = try ObjectDeletion.delete(deleted, in: &session)
     }
   }
 }

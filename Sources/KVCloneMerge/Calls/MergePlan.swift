@@ -7,7 +7,9 @@ public final class MergePlan: Sendable {
   /// merge deletes, do not count.
   public let counts: [String: MergeCount]
   /// All conflicts with their answers, in ascending order of ids, also those without an answer (``conflicts``).
-  public let resolved: [ResolvedConflict]
+  public let resolved: ConflictList<ResolvedConflict>
+  /// The conflicts without an answer.
+  public let conflicts: ConflictList<ObjectConflict>
   /// The first changes in ascending order of ids; see ``MergeOptions/listedChanges``.
   public let changes: [MergeChange]
   /// The first 100 rules of the model that the result would break.
@@ -29,6 +31,7 @@ public final class MergePlan: Sendable {
   ) {
     counts = planned.counts
     resolved = planned.conflicts
+    conflicts = planned.openConflicts
     self.changes = changes
     issues = planned.issues
     issueCount = planned.issueCount
@@ -40,9 +43,6 @@ public final class MergePlan: Sendable {
 
   /// The changed objects of all entities.
   public var objects: MergeCount { MergeCount.total(of: counts) }
-
-  /// The conflicts without an answer.
-  public var conflicts: [ObjectConflict] { resolved.filter { $0.answer == nil }.map(\.conflict) }
 
   /// Whether the merge succeeds, unless a hook rejects it, or another commit changes one of the sides before.
   public var canMerge: Bool { conflicts.isEmpty && issueCount == 0 && staleAnswers.isEmpty }
@@ -68,7 +68,7 @@ public struct MergeResult: Sendable {
   /// merge deletes, do not count.
   public internal(set) var counts: [String: MergeCount]
   /// The conflicts with the answers that were applied; empty if the idempotency key was known.
-  public let resolved: [ResolvedConflict]
+  public let resolved: ConflictList<ResolvedConflict>
   /// The names of the automatic snapshots of the states before the merge: of ours; for a publish, then of the branch.
   public internal(set) var snapshots: [String]
   /// The time from planning to the durable commit.

@@ -22,7 +22,7 @@ protocol MergeSubject: Sendable {
   ///   - view: a transaction that shows the store: `engine`, or the same with a recorder of preimages.
   func states(_ context: Context, engine: any StorageBackend, _ view: any StorageBackend) throws -> States
 
-  /// Plans the merge.
+  /// Plans the merge. The plan does not need the states.
   func plan(_ states: States, _ options: MergeOptions) throws -> Plan
 
   /// Whether a merge moves anything, be it only a base.

@@ -54,7 +54,7 @@ public struct MergeError: KVCloneError {
   /// The affected object, such as `Item/3`.
   public let object: String?
   /// The conflicts without an answer, or those with answers that no longer fit.
-  public let conflicts: [ObjectConflict]
+  public let conflicts: ConflictList<ObjectConflict>
   /// The violated rules of the model.
   public let issues: [PlanIssue]
 
@@ -63,7 +63,7 @@ public struct MergeError: KVCloneError {
 
   package init(
     _ kind: Kind, _ message: String, entity: String? = nil, property: String? = nil, object: String? = nil,
-    conflicts: [ObjectConflict] = [], issues: [PlanIssue] = []
+    conflicts: ConflictList<ObjectConflict> = [], issues: [PlanIssue] = []
   ) {
     self.kind = kind
     self.message = message
@@ -75,7 +75,7 @@ public struct MergeError: KVCloneError {
   }
 
   /// An error about a list of conflicts, named after the first one.
-  package init(_ kind: Kind, about conflicts: [ObjectConflict], _ remedy: String) {
+  package init(_ kind: Kind, about conflicts: ConflictList<ObjectConflict>, _ remedy: String) {
     let first = conflicts.first
     let rest = conflicts.count > 1 ? " (and \(conflicts.count - 1) more)" : ""
     self.init(

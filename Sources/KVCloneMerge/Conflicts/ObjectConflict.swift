@@ -126,5 +126,5 @@ extension ObjectConflict.Kind {
     }
   }
 
-  fileprivate var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+  var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }

@@ -1,6 +1,7 @@
 import KVClone
 import KVCloneBranches
 import KVCloneCore
+import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
@@ -32,12 +33,13 @@ struct DraftMerge: MergeSubject {
     let sides = states.sides
     let plan = try MergePlanner.plan(
       store.schema, ours: sides.ours, theirs: sides.theirs, options: options,
-      clones: states.remainder(keepsClones: options.keepsClones)
+      scratchDirectory: store.context.scratchDirectory, clones: states.remainder(keepsClones: options.keepsClones)
     ) {
       // Lists outside the draft keep their order (P4).
       states.clones[$0] == nil && !states.inserted.contains($0)
     }
-    return plan.adding(try FollowedValues(states, plan, options.userInfoKeys).operations())
+    try FollowedValues(states, plan.changes, options.userInfoKeys).addOperations()
+    return plan
   }
 
   /// Refuses to delete clones of which drafts were made (P6). Expired drafts cannot be merged anyway.
@@ -96,19 +98,26 @@ struct DraftMerge: MergeSubject {
     in transaction: inout WriteTransaction
   ) throws {
     // A clone takes the place of a source that was deleted (P5).
-    let restored = plan.insertedObjects.compactMap { source in states.clones[source].map { (source, $0) } }
-    let names = Dictionary(restored, uniquingKeysWith: { first, _ in first })
-    let taken = Set(names.values)
-    let clones = try states.presentClones().filter { !taken.contains($0) }
-    try plan.naming(names, keeping: options.keepsClones ? states.sources : [:], states.session)
-      .apply(monitor, from: states.session, in: &transaction)
+    var (restored, taken) = (ObjectSet(), ObjectSet())
+    let clones = try states.presentClones()
+    plan.changes.inserted.forEach { source in
+      guard let clone = states.clones[source] else { return true }
+      _ = restored.insert(source)
+      _ = taken.insert(clone)
+      _ = clones.remove(clone)
+      return true
+    }
+    try plan.naming(
+      restored, states.clones, keeping: options.keepsClones ? states.sources.keys : ObjectSet(), states.session,
+      ScratchSpace(directory: store.context.scratchDirectory())
+    ).apply(monitor, from: states.session, in: &transaction)
     let base = states.base
     try transaction.changeObjects { (session) throws(StoreError) in
-      try base.release(Array(taken), in: &session)
+      try base.release(taken, in: &session)
       if options.keepsClones {
         try base.release(clones, in: &session)
       } else {
-        _ = try ObjectDeletion.deleteAll(ObjectSet(clones), validatesAll: true, in: &session)
+        _ = try ObjectDeletion.deleteAll(clones, validatesAll: true, in: &session)
       }
     }
   }

@@ -6,6 +6,7 @@
 import KVClone
 import KVCloneBranches
 import KVCloneCore
+import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
@@ -16,13 +17,14 @@ struct DraftStates: MergeStates {
   let target: ObjectStore
   let base: CloneBase
   /// The source of each clone of the copy, also of deleted ones.
-  let sources: [ObjectID: ObjectID]
+  let sources: ObjectMap
   /// The clone of each source of the copy.
-  let clones: [ObjectID: ObjectID]
+  let clones: ObjectMap
   let sides: (ours: MergeSideStates, theirs: MergeSideStates)
   /// The objects that were inserted since the base.
   let inserted: ObjectSet
   private let present: SessionMergeState
+  private let space: ScratchSpace
   private let context: StoreContext
   private let schema: Schema
   private let view: any StorageBackend
@@ -49,9 +51,13 @@ struct DraftStates: MergeStates {
     try Self.requireSameModel(base, store, now, id)
     let past = SnapshotBackend(engine, preimages: schema.tables.preimages, horizon)
     // The clones of other copies stay, so they are ordinary objects.
-    var own: [ObjectID: ObjectID] = [:]
+    space = ScratchSpace(directory: store.context.scratchDirectory())
+    let (own, clones) = (ObjectMap(in: space), ObjectMap(in: space))
     try base.forEachClone(in: session(past)) { (clone, entry) throws(StoreError) in
-      if entry.draft?.copy == copy { own[clone] = entry.source }
+      if entry.draft?.copy == copy {
+        try own.set(clone, to: entry.source)
+        try clones.set(entry.source, to: clone)
+      }
       return true
     }
     for root in base.roots[Int(copy)] where try !now.exists(root) {
@@ -78,28 +84,23 @@ struct DraftStates: MergeStates {
     let history = MergeHistory(session(view))
     present = SessionMergeState(session(view)) { (commit) throws(StoreError) in try history.change(commit) }
     let then = SessionMergeState(session(past))
-    let sources = own
-    var clones: [ObjectID: ObjectID] = [:]
-    clones.reserveCapacity(own.count)
-    for (clone, source) in own { clones[source] = clone }
     sides = (
       MergeSideStates(
-        base: SourcesMergeState(then) { sources[$0] != nil }, now: SourcesMergeState(present) { sources[$0] != nil },
+        base: SourcesMergeState(then, without: own.keys), now: SourcesMergeState(present, without: own.keys),
         changed: ofSources),
       MergeSideStates(
-        base: ClonesMergeState(then, sources: sources, clones: clones),
-        now: ClonesMergeState(present, base: then, sources: sources, clones: clones), changed: ofClones)
+        base: ClonesMergeState(then, sources: own, clones: clones),
+        now: ClonesMergeState(present, base: then, sources: own, clones: clones), changed: ofClones)
     )
     self.clones = clones
-    self.sources = sources
+    sources = own
     self.base = base
     self.inserted = inserted
   }
 
   /// Returns the role of the clones in the rules of the model after the merge.
   func remainder(keepsClones: Bool) throws -> CloneRemainder {
-    let existing = try sources.filter { try present.entity(of: $0.key) != nil }
-    return try CloneRemainder(of: existing, in: present, keepsClones: keepsClones)
+    try CloneRemainder(of: presentClones(), sources, in: present, keepsClones: keepsClones, space)
   }
 
   var scratch: any StorageBackend { ScratchBackend(view, tables) }
@@ -108,9 +109,12 @@ struct DraftStates: MergeStates {
   var session: Session { context.session(StorageTransaction(lookingInto: view), schema) }
 
   /// The clones of the copy that exist.
-  func presentClones() throws(StoreError) -> [ObjectID] {
-    var found: [ObjectID] = []
-    for clone in sources.keys.sorted() where try present.entity(of: clone) != nil { found.append(clone) }
+  func presentClones() throws(StoreError) -> ObjectSet {
+    var found = ObjectSet()
+    try sources.keys.forEach { (clone) throws(StoreError) in
+      if try present.entity(of: clone) != nil { _ = found.insert(clone) }
+      return true
+    }
     return found
   }
 

@@ -7,49 +7,46 @@ import KVCloneRecords
 /// attributes with `followParent` that still have the clone's value (P4).
 struct FollowedValues {
   private let states: DraftStates
+  private let plan: PlannedChanges
   private let keys: CloneUserInfoKeys
-  /// The sources that clones take the place of (P5).
-  private let restored: [ObjectID]
-  /// The values that the merge sets, by object and attribute.
-  private var results: [ObjectID: [UInt16: AttributeValue?]] = [:]
 
-  init(_ states: DraftStates, _ plan: PlannedMerge, _ keys: CloneUserInfoKeys) {
+  init(_ states: DraftStates, _ plan: PlannedChanges, _ keys: CloneUserInfoKeys) {
     self.states = states
+    self.plan = plan
     self.keys = keys
-    restored = plan.insertedObjects.filter { states.clones[$0] != nil }
-    for case .set(let id, _, let assignments) in plan.operations {
-      for assignment in assignments { results[id, default: [:]][assignment.attribute.code] = .some(assignment.value) }
+  }
+
+  func addOperations() throws {
+    // The sources that clones take the place of (P5).
+    try plan.inserted.forEach { (id) throws -> Bool in
+      if states.clones[id] != nil { try addOperation(on: id) }
+      return true
+    }
+    try states.inserted.forEach { (id) throws -> Bool in
+      try addOperation(on: id)
+      return true
     }
   }
 
-  func operations() throws -> [MergeOperation] {
-    var operations: [MergeOperation] = []
+  private func addOperation(on id: ObjectID) throws {
     let theirs = states.sides.theirs.now
-    var ids = restored
-    states.inserted.forEach { id in
-      ids.append(id)
-      return true
+    guard states.sources[id] == nil, let entity = try theirs.entity(of: id) else { return }
+    let rules = entity.attributes.indices.compactMap { index -> (index: Int, name: String)? in
+      let attribute = entity.attributes[index]
+      guard attribute.field != nil, !attribute.isDerived,
+        let name = attribute.description.cloneRule(keys).followParent
+      else { return nil }
+      return (index, name)
     }
-    for id in ids {
-      guard states.sources[id] == nil, let entity = try theirs.entity(of: id) else { continue }
-      let rules = entity.attributes.indices.compactMap { index -> (index: Int, name: String)? in
-        let attribute = entity.attributes[index]
-        guard attribute.field != nil, !attribute.isDerived,
-          let name = attribute.description.cloneRule(keys).followParent
-        else { return nil }
-        return (index, name)
-      }
-      if rules.isEmpty { continue }
-      let values = try theirs.values(of: id, entity)
-      var assignments: [MergeOperation.Assignment] = []
-      for rule in rules {
-        let change = try followed(rule.name, by: id, entity, values[rule.index])
-        guard let change else { continue }
-        assignments.append(.init(attribute: entity.attributes[rule.index], value: change))
-      }
-      if !assignments.isEmpty { operations.append(.set(id, entity, assignments)) }
+    if rules.isEmpty { return }
+    let values = try theirs.values(of: id, entity)
+    var assignments: [MergeOperation.Assignment] = []
+    for rule in rules {
+      let change = try followed(rule.name, by: id, entity, values[rule.index])
+      guard let change else { continue }
+      assignments.append(.init(attribute: entity.attributes[rule.index], value: change))
     }
-    return operations
+    if !assignments.isEmpty { try plan.operations.set(id, entity, assignments) }
   }
 
   /// The value of the source of the first clone that the object is linked to, if the object has that clone's value.
@@ -63,8 +60,9 @@ struct FollowedValues {
         else { continue }
         let session = states.session
         guard try session.exists(clone), try session.value(clone, name) == value else { return nil }
-        let code = parent.attributes[index].code
-        if let result = results[source]?[code] { return result == value ? nil : .some(result) }
+        if !plan.inserted.contains(source), let result = plan.attributes.value(index, of: source) {
+          return result == value ? nil : .some(result)
+        }
         guard try states.sides.ours.now.entity(of: source) != nil else { return nil }
         let present = try states.sides.ours.now.values(of: source, parent)[index]
         return present == value ? nil : .some(present)

@@ -1,53 +1,52 @@
 import KVCloneCore
+import KVCloneLMDB
 import KVCloneModel
+import KVCloneRecords
 
 extension PlannedMerge {
-  /// The objects that the merge inserts.
-  var insertedObjects: [ObjectID] {
-    operations.compactMap { if case .insert(let id, _, _) = $0 { id } else { nil } }
-  }
-
-  /// The plan with more operations before its deletions.
-  func adding(_ more: [MergeOperation]) -> PlannedMerge {
-    if more.isEmpty { return self }
-    let start = operations.firstIndex { if case .delete = $0 { true } else { false } } ?? operations.endIndex
-    return with(Array(operations[..<start]) + more + Array(operations[start...]))
-  }
-
-  /// The plan with other ids for some objects, which exist already.
+  /// The plan with the clones of some objects in their place, which exist already.
   ///
-  /// - Parameter hidden: the objects that stay in lists though the plan does not know them.
-  func naming(_ names: [ObjectID: ObjectID], keeping hidden: [ObjectID: ObjectID], _ session: borrowing Session)
-    throws(StoreError) -> PlannedMerge
-  {
-    if names.isEmpty, hidden.isEmpty { return self }
-    func name(_ id: ObjectID) -> ObjectID { names[id] ?? id }
-    var renamed: [MergeOperation] = []
-    for operation in operations {
+  /// - Parameters:
+  ///   - restored: the objects to replace.
+  ///   - clones: the clone of each.
+  ///   - hidden: the objects that stay in lists though the plan does not know them.
+  func naming(
+    _ restored: ObjectSet, _ clones: ObjectMap, keeping hidden: ObjectSet, _ session: borrowing Session,
+    _ space: ScratchSpace
+  ) throws(StoreError) -> PlannedMerge {
+    if restored.isEmpty, hidden.isEmpty { return self }
+    func name(_ id: ObjectID) -> ObjectID { restored.contains(id) ? clones[id] ?? id : id }
+    let renamed = OperationLog(session.schema, in: space)
+    try operations.forEach { (operation, entity) throws(StoreError) in
+      guard let entity else { return }
       switch operation {
-      case .insert(let id, let entity, let values):
-        renamed.append(names[id].map { .set($0, entity, values) } ?? operation)
-      case .set(let id, let entity, let values): renamed.append(.set(name(id), entity, values))
+      case .insert(let id, _, let values):
+        if restored.contains(id) {
+          try renamed.set(name(id), entity, values)
+        } else {
+          try renamed.insert(id, entity, values)
+        }
+      case .set(let id, _, let values): try renamed.set(name(id), entity, values)
       case .setTarget(let id, let relationship, let target):
-        renamed.append(.setTarget(name(id), relationship, target.map(name)))
+        try renamed.setTarget(name(id), entity, relationship, target.map(name))
       case .changeMembers(let id, let relationship, let added, let removed):
-        renamed.append(
-          .changeMembers(name(id), relationship, added: added.map(name), removed: removed.map(name)))
+        try renamed.changeMembers(
+          name(id), entity, relationship, added: added.map(name), removed: removed.map(name))
       case .setOrder(let id, let relationship, let members):
         var members = members.map(name)
         if !hidden.isEmpty, try session.exists(name(id)) {
-          members += try session.members(name(id), relationship).filter { hidden[$0] != nil && !members.contains($0) }
+          let known = ObjectSet(members)
+          members += try session.members(name(id), relationship).filter { hidden.contains($0) && !known.contains($0) }
         }
-        renamed.append(.setOrder(name(id), relationship, members))
-      case .delete(let ids): renamed.append(.delete(ids.map(name)))
+        try renamed.setOrder(name(id), entity, relationship, members)
+      case .delete: break
       }
     }
-    return with(renamed)
-  }
-
-  private func with(_ operations: [MergeOperation]) -> PlannedMerge {
-    PlannedMerge(
-      conflicts: conflicts, staleAnswers: staleAnswers, issues: issues, issueCount: issueCount, operations: operations,
-      counts: counts, united: united)
+    // The deletion names objects of ours, which have no clone in their place.
+    renamed.delete(operations.deleted)
+    var plan = self
+    plan.changes = PlannedChanges(
+      renamed, united: changes.united, inserted: changes.inserted, attributes: changes.attributes)
+    return plan
   }
 }

@@ -5,10 +5,11 @@ struct ConflictResolver {
   private let closure: (@Sendable (ObjectConflict) throws -> ConflictAnswer?)?
   private let exchangesSides: Bool
   private var waiting: [ObjectConflict.Place: AnsweredConflict]
-  private(set) var resolved: [ResolvedConflict] = []
+  let resolved: ConflictLog
   private var stale: [ObjectConflict] = []
 
-  init(_ options: MergeOptions) {
+  init(_ options: MergeOptions, _ log: ConflictLog) {
+    resolved = log
     closure = options.resolve
     exchangesSides = options.exchangesSides
     waiting = Dictionary(options.answers.map { ($0.conflict.place, $0) }, uniquingKeysWith: { $1 })
@@ -36,7 +37,7 @@ struct ConflictResolver {
     if answer == nil { answer = side.map { .side($0) } }
     if answer == .refuse { answer = nil }
     if let answer { try check(answer, of: conflict) }
-    resolved.append(ResolvedConflict(conflict: conflict, answer: answer))
+    try resolved.append(ResolvedConflict(conflict: conflict, answer: answer))
     return answer
   }
 

@@ -1,41 +1,49 @@
 import KVCloneCore
-package import KVCloneModel
+package import KVCloneLMDB
+import KVCloneModel
+package import KVCloneRecords
 
 /// The clones of a draft after its merge, for the rules of the model (P7): deleted clones leave links of other objects,
 /// and kept ones hold their unique values. Neither side of the merge shows them.
 package struct CloneRemainder {
   /// The relationships of other objects that lose members with deleted clones.
-  let losing: Set<LinkPlace>
+  let losing: PropertySet
   private let state: any MergeState
-  /// The sources of kept clones.
-  private let kept: [ObjectID: ObjectID]
+  /// The kept clones.
+  private let kept: ObjectSet
+  /// The sources of all clones of the copy.
+  private let sources: ObjectMap
 
   /// - Parameters:
-  ///   - clones: the clones that exist, with their sources.
+  ///   - clones: the clones that exist.
+  ///   - sources: the source of each clone.
   ///   - state: the state before the merge, with the clones.
-  package init(of clones: [ObjectID: ObjectID], in state: any MergeState, keepsClones: Bool) throws {
+  package init(
+    of clones: ObjectSet, _ sources: ObjectMap, in state: any MergeState, keepsClones: Bool, _ space: ScratchSpace
+  ) throws {
     self.state = state
-    kept = keepsClones ? clones : [:]
-    losing = try keepsClones ? [] : Self.places(losing: Set(clones.keys), in: state)
+    self.sources = sources
+    kept = keepsClones ? clones : ObjectSet()
+    losing = PropertySet(in: space)
+    if !keepsClones { try addPlaces(losing: clones) }
   }
 
-  private static func places(losing clones: Set<ObjectID>, in state: any MergeState) throws -> Set<LinkPlace> {
-    var places: Set<LinkPlace> = []
-    for id in clones {
-      guard let entity = try state.entity(of: id) else { continue }
+  private func addPlaces(losing clones: ObjectSet) throws {
+    try clones.forEach { (id) throws -> Bool in
+      guard let entity = try state.entity(of: id) else { return true }
       for relationship in entity.relationships where relationship.hasInverse {
         for member in try state.members(of: id, relationship) where !clones.contains(member) {
-          places.insert(LinkPlace(owner: member, code: relationship.inverseCode))
+          try losing.insert(PropertyPlace(owner: member, code: relationship.inverseCode))
         }
       }
       for code in entity.referrerCodes {
         for referrer in try state.referrers(of: id, code) where !clones.contains(referrer) {
           guard let relationship = try state.entity(of: referrer)?.relationship(referrerCode: code) else { continue }
-          places.insert(LinkPlace(owner: referrer, code: relationship.code))
+          try losing.insert(PropertyPlace(owner: referrer, code: relationship.code))
         }
       }
+      return true
     }
-    return places
   }
 
   /// Returns a kept clone with these values; nil if there is no such clone.
@@ -45,7 +53,7 @@ package struct CloneRemainder {
   {
     if kept.isEmpty { return nil }
     return try state.holders(of: constraint, key).first { clone in
-      kept[clone].map { $0 != restored } ?? false
+      kept.contains(clone) && (restored == nil || sources[clone] != restored)
     }
   }
 }

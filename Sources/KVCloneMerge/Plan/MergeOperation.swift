@@ -1,5 +1,6 @@
 package import KVCloneCore
 package import KVCloneModel
+package import KVCloneRecords
 
 /// A change of ours that a merge makes. The operations of a plan are in the order in which they are made: all objects
 /// first, then attributes, links, orders, and deletions in one call at the end (M4).
@@ -15,7 +16,7 @@ package enum MergeOperation {
   /// Sets the order of all members of a list.
   case setOrder(ObjectID, CompiledRelationship, [ObjectID])
   /// Deletes objects by the delete rules, which reach no others.
-  case delete([ObjectID])
+  case delete(ObjectSet)
 
   /// A stored attribute with its value; nil clears it.
   package struct Assignment: Hashable {

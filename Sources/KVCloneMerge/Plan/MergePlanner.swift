@@ -1,3 +1,8 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 package import KVCloneCore
 package import KVCloneModel
 
@@ -7,15 +12,17 @@ package enum MergePlanner {
   /// Returns the plan of merging theirs into ours.
   ///
   /// - Parameters:
+  ///   - scratchDirectory: the directory of a temporary file for a plan of many changes.
   ///   - keepsOrders: whether an object's lists keep the order of ours: for objects outside a draft (P4).
   ///   - clones: the role of a draft's clones in the rules of the model; nil for a merge of branches.
   /// - Throws: ``MergeError`` for rules and answers that cannot be used; the error of `options.resolve`; errors of the
   ///   states.
   package static func plan(
     _ schema: Schema, ours: MergeSideStates, theirs: MergeSideStates, options: MergeOptions = MergeOptions(),
+    scratchDirectory: @escaping () -> String = { FileManager.default.temporaryDirectory.path },
     clones: CloneRemainder? = nil, keepsOrders: (ObjectID) -> Bool = { _ in false }
   ) throws -> PlannedMerge {
-    let run = try MergeRun(schema, ours, theirs, options)
+    let run = try MergeRun(schema, ours, theirs, options, scratchDirectory)
     try run.classify()
     try run.decideDeletions()
     try run.mergeAttributes()

@@ -14,7 +14,7 @@ extension MergeRun {
   }
 
   func mergeAttributes() throws {
-    for (id, entity) in shared.sorted(by: { $0.key < $1.key }) {
+    try forEachShared { id, entity in
       let mine = try ours.now.values(of: id, entity)
       let values = Values(
         isNew: try theirs.base(of: id).entity(of: id) == nil,
@@ -48,12 +48,12 @@ extension MergeRun {
       let computed = NumberMerge.merge(
         rule, oursBase: values.oursBase[index], ours: mine, theirsBase: values.theirsBase[index], theirs: others,
         type: attribute.description.type)
-      if let computed { return setAttribute(index, of: id, to: computed, insteadOf: mine) }
+      if let computed { return try setAttribute(index, of: id, to: computed, insteadOf: mine) }
       merge = .conflict
     }
     switch merge {
     case .ours: return
-    case .theirs: setAttribute(index, of: id, to: others, insteadOf: mine)
+    case .theirs: try setAttribute(index, of: id, to: others, insteadOf: mine)
     case .conflict: try resolve(index, attribute, of: id, entity, values)
     }
   }
@@ -71,11 +71,11 @@ extension MergeRun {
       theirs: .attribute(others), fingerprint: fingerprint)
     switch try resolver.answer(conflict, side: book.side(of: attribute.path, entity)) {
     case .side(.ours): return
-    case .side(.theirs): setAttribute(index, of: id, to: others, insteadOf: mine)
+    case .side(.theirs): try setAttribute(index, of: id, to: others, insteadOf: mine)
     case .attribute(let value):
       let value = try accepted(value, attribute, among: [base, mine, others], conflict)
-      setAttribute(index, of: id, to: value, insteadOf: mine)
-    default: undecidedPlaces.insert(LinkPlace(owner: id, code: attribute.code))
+      try setAttribute(index, of: id, to: value, insteadOf: mine)
+    default: try undecidedPlaces.insert(PropertyPlace(owner: id, code: attribute.code))
     }
   }
 
@@ -92,7 +92,9 @@ extension MergeRun {
     return accepted
   }
 
-  func setAttribute(_ index: Int, of id: ObjectID, to value: AttributeValue?, insteadOf present: AttributeValue?) {
-    if value != present { attributes[id, default: [:]][index] = .some(value) }
+  func setAttribute(
+    _ index: Int, of id: ObjectID, to value: AttributeValue?, insteadOf present: AttributeValue?
+  ) throws(StoreError) {
+    if value != present { try attributes.set(index, of: id, to: value) }
   }
 }

@@ -6,46 +6,50 @@ extension MergeRun {
   /// Finds the objects that delete rules take along, and asks about those that the side with the deletion had not
   /// deleted itself. The links of objects that stay are removed, so that the delete call reaches nothing else.
   func cascade() throws {
-    var waiting = deleted.keys.sorted()
+    let taken = ScratchArray<UInt64>(in: space)
+    try deleted.all.forEach { (id) throws -> Bool in
+      try takeAlong(with: id, taken)
+      return true
+    }
     var position = 0
-    while position < waiting.count {
-      let id = waiting[position]
+    while position < taken.count {
+      try takeAlong(with: ObjectID(rawValue: taken[position]), taken)
       position += 1
-      guard let side = deleted[id], let entity = try anyEntity(id) else { continue }
-      for relationship in entity.relationships {
-        switch relationship.description.deleteRule {
-        case .cascade: waiting += try takeAlong(id, relationship, side)
-        case .deny, .nullify, .noAction: continue
-        }
-      }
     }
     try refuseDenied()
   }
 
-  /// Returns the further objects that are deleted with the members of a relationship.
-  private func takeAlong(_ id: ObjectID, _ relationship: CompiledRelationship, _ side: MergeSide) throws -> [ObjectID] {
-    var taken: [ObjectID] = []
+  private func takeAlong(with id: ObjectID, _ taken: ScratchArray<UInt64>) throws {
+    guard let side = deleted[id], let entity = try anyEntity(id) else { return }
+    for relationship in entity.relationships where relationship.description.deleteRule == .cascade {
+      try takeAlong(id, relationship, side, taken)
+    }
+  }
+
+  /// Adds the further objects that are deleted with the members of a relationship to a list.
+  private func takeAlong(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ side: MergeSide, _ taken: ScratchArray<UInt64>
+  ) throws {
     for member in try members(id, relationship) {
       guard let entity = try entity(member) else { continue }
       // An object that several deletions reach is one conflict.
       if try keptAlong.contains(member) || !isBound(member, id, relationship, side) {
-        links.remove(id, relationship, member)
+        try links.remove(id, relationship, member)
         continue
       }
       let conflict = try conflict(
         .takenAlong, member, entity, other: id, side: side, fingerprint: fingerprint(ofTaken: member, side))
       let answer = try resolver.answer(conflict, side: book.side(of: entity))
       if answer == .side(side) {
-        inserted[member] = nil
+        _ = inserted.remove(member)
         deleted[member] = side
-        taken.append(member)
+        try taken.append(member.rawValue)
       } else {
-        links.remove(id, relationship, member)
-        keptAlong.insert(member)
-        if answer == nil { undecided.insert(member) }
+        try links.remove(id, relationship, member)
+        _ = keptAlong.insert(member)
+        if answer == nil { _ = undecided.insert(member) }
       }
     }
-    return taken
   }
 
   /// Returns a hash of what is lost with an object that the deletion by `side` takes along.
@@ -79,15 +83,15 @@ extension MergeRun {
 
   /// Notes deletions that the rule deny still forbids.
   private func refuseDenied() throws {
-    for (id, side) in deleted.sorted(by: { $0.key < $1.key }) {
-      guard let entity = try anyEntity(id) else { continue }
+    try deleted.all.forEach { (id) throws -> Bool in
+      guard let side = deleted[id], let entity = try anyEntity(id) else { return true }
       for relationship in entity.relationships where relationship.description.deleteRule == .deny {
         var isDenied = false
         for member in try members(id, relationship) where try self.entity(member) != nil {
           if try isBound(member, id, relationship, side) {
             isDenied = true
           } else {
-            links.remove(id, relationship, member)
+            try links.remove(id, relationship, member)
           }
         }
         if !isDenied { continue }
@@ -99,18 +103,17 @@ extension MergeRun {
                 + "delete rule is deny; keep it, or unlink them first", entity: entity.name,
               property: relationship.name, object: "\(entity.name)/\(id.serial)")))
       }
+      return true
     }
   }
 
   /// Removes new links from and to objects that the result does not have.
   func dropLinksOfMissingObjects() throws {
-    for (place, difference) in links.differences.sorted(by: { $0.key < $1.key }) where !difference.added.isEmpty {
-      guard let entity = try anyEntity(place.owner), let index = entity.relationshipIndexByCode[place.code] else {
-        continue
-      }
-      let relationship = entity.relationships[index]
+    try forEachRelationship(of: links.owners) { place, _, relationship in
+      let added = links.members(true, at: place)
+      if added.isEmpty { return }
       let isMissing = try self.entity(place.owner) == nil
-      for member in difference.added.sorted() where try isMissing || self.entity(member) == nil {
+      for member in added where try isMissing || self.entity(member) == nil {
         // The other end of a link may have removed it already.
         try removeLink(place.owner, relationship, member)
       }

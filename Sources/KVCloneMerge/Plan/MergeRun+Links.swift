@@ -4,7 +4,7 @@ import KVCloneModel
 /// The links of the result, merged at one end of each relationship (M2, M3).
 extension MergeRun {
   func mergeLinks() throws {
-    for (id, entity) in shared.sorted(by: { $0.key < $1.key }) {
+    try forEachShared { id, entity in
       for relationship in entity.relationships where ends.isCompared(relationship) {
         if relationship.isToMany {
           try mergeMembers(id, entity, relationship)
@@ -13,7 +13,7 @@ extension MergeRun {
         }
       }
     }
-    for (id, entity) in inserted.sorted(by: { $0.key < $1.key }) {
+    try forEachInserted { id, entity in
       for relationship in entity.relationships where ends.isCompared(relationship) {
         for member in try theirs.now.members(of: id, relationship) { try link(id, relationship, to: member) }
       }
@@ -58,7 +58,7 @@ extension MergeRun {
         }
       }
       try wish(id, relationship, target, isChosen: true)
-    default: undecidedPlaces.insert(LinkPlace(owner: id, code: relationship.code))
+    default: try undecidedPlaces.insert(PropertyPlace(owner: id, code: relationship.code))
     }
   }
 
@@ -74,7 +74,7 @@ extension MergeRun {
 
   /// Whether the result has an object that a side deleted.
   private func isKept(_ id: ObjectID, deletedBy side: MergeSide) throws -> Bool {
-    try deleted[id] == nil && states(side).hasDeleted(id)
+    try !deleted.contains(id) && states(side).hasDeleted(id)
   }
 
   /// Adds a link of an object that ours does not have.
@@ -86,8 +86,8 @@ extension MergeRun {
     _ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID?, isChosen: Bool = false
   ) throws {
     if relationship.hasInverse, !relationship.inverseIsToMany {
-      partnerWishes[LinkPlace(owner: id, code: relationship.code)] = PartnerWish(
-        relationship: relationship, target: target, isChosen: isChosen)
+      try partnerWishes.set(
+        PropertyPlace(owner: id, code: relationship.code), to: PartnerWish(target: target, isChosen: isChosen))
     } else {
       try setTarget(id, relationship, target)
     }
@@ -113,10 +113,10 @@ extension MergeRun {
 
   private func restoreLink(_ owner: ObjectID, _ relationship: CompiledRelationship, to id: ObjectID) throws {
     // The links of inserted objects are all those of theirs, and a link that theirs gained is merged already.
-    guard inserted[owner] == nil, try ours.baseMembers(of: owner, relationship).contains(id) else { return }
+    guard !inserted.contains(owner), try ours.baseMembers(of: owner, relationship).contains(id) else { return }
     if relationship.isToMany { return try addLink(owner, relationship, id) }
     let isFree = try ours.now.target(of: owner, relationship) == nil && target(owner, relationship) == nil
-    if isFree, partnerWishes[LinkPlace(owner: owner, code: relationship.code)] == nil {
+    if isFree, !partnerWishes.contains(PropertyPlace(owner: owner, code: relationship.code)) {
       try wish(owner, relationship, id)
     }
   }

@@ -7,13 +7,13 @@ extension MergeRun {
   func classify() throws {
     try theirs.changed.forEach { (id) throws -> Bool in
       let mine = try ours.now.entity(of: id)
-      if let entity = try theirs.now.entity(of: id) {
+      if try theirs.now.entity(of: id) != nil {
         if mine != nil {
-          shared[id] = entity
+          _ = shared.insert(id)
         } else if try ours.hasDeleted(id) {
           deleted[id] = .ours
         } else {
-          inserted[id] = entity
+          _ = inserted.insert(id)
         }
       } else if mine != nil, try theirs.base.entity(of: id) != nil {
         deleted[id] = .theirs
@@ -24,40 +24,42 @@ extension MergeRun {
 
   /// Decides about objects that one side deleted and the other changed, then brings back what kept objects need.
   func decideDeletions() throws {
-    var kept: [ObjectID] = []
-    for (id, side) in deleted.sorted(by: { $0.key < $1.key }) {
-      guard let conflict = try deletionConflict(id, side), let entity = try states(side.other).now.entity(of: id) else {
-        continue
-      }
-      let answer = try resolver.answer(conflict, side: book.side(of: entity))
-      switch answer {
-      case .side(side): continue
+    let kept = ScratchArray<UInt64>(in: space)
+    try deleted.all.forEach { (id) throws -> Bool in
+      guard let side = deleted[id], let conflict = try deletionConflict(id, side),
+        let entity = try states(side.other).now.entity(of: id)
+      else { return true }
+      switch try resolver.answer(conflict, side: book.side(of: entity)) {
+      case .side(side): break
       case .side:
-        keep(id, entity, deletedBy: side)
-        kept.append(id)
+        keep(id, deletedBy: side)
+        try kept.append(id.rawValue)
       default:
-        undecided.insert(id)
+        _ = undecided.insert(id)
         // Ours remains, present or absent.
         deleted[id] = nil
       }
+      return true
     }
-    while let id = kept.popLast() {
+    while !kept.isEmpty {
+      let id = ObjectID(rawValue: kept[kept.count - 1])
+      kept.removeLast(1)
       guard let entity = try entity(id) else { continue }
       let side: MergeSide = restored.contains(id) ? .ours : .theirs
       for needed in try objectsNeeded(by: id, entity, deletedBy: side) {
-        guard let entity = try states(side.other).now.entity(of: needed) else { continue }
-        keep(needed, entity, deletedBy: side)
-        kept.append(needed)
+        guard try states(side.other).now.entity(of: needed) != nil else { continue }
+        keep(needed, deletedBy: side)
+        try kept.append(needed.rawValue)
       }
     }
   }
 
-  private func keep(_ id: ObjectID, _ entity: CompiledEntity, deletedBy side: MergeSide) {
+  private func keep(_ id: ObjectID, deletedBy side: MergeSide) {
     deleted[id] = nil
-    undecided.remove(id)
+    _ = undecided.remove(id)
     if side == .theirs { return }
-    inserted[id] = entity
-    restored.insert(id)
+    _ = inserted.insert(id)
+    _ = restored.insert(id)
   }
 
   /// Returns the objects that a kept one needs by mandatory relationships, if the same side deleted them.
@@ -69,7 +71,7 @@ extension MergeRun {
       var count = 0
       for member in try states(side.other).now.members(of: id, relationship) {
         let isMissing =
-          side == .ours ? !restored.contains(member) : deleted[member] != nil || undecided.contains(member)
+          side == .ours ? !restored.contains(member) : deleted.contains(member) || undecided.contains(member)
         if try isMissing && states(side).hasDeleted(member) {
           missing.append(member)
         } else {

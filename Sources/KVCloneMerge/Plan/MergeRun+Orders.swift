@@ -5,34 +5,30 @@ import KVCloneModel
 extension MergeRun {
   /// - Parameter keepsOrders: whether an object's lists keep the order of ours.
   func mergeOrders(_ keepsOrders: (ObjectID) -> Bool) throws {
-    for place in try orderedPlaces().sorted() {
-      guard let entity = try entity(place.owner), let index = entity.relationshipIndexByCode[place.code] else {
-        continue
-      }
-      try mergeOrder(place, entity, entity.relationships[index], keepsOrders(place.owner))
+    let places = try orderedPlaces()
+    try forEachRelationship(of: places.owners) { place, entity, relationship in
+      guard places.contains(place), try self.entity(place.owner) != nil else { return }
+      try mergeOrder(place, entity, relationship, keepsOrders(place.owner))
     }
   }
 
   /// Returns the ordered lists with other members than in ours, and those that theirs changed.
-  private func orderedPlaces() throws -> Set<LinkPlace> {
-    var places: Set<LinkPlace> = []
-    for (place, difference) in links.differences where !difference.isEmpty {
-      guard let entity = try entity(place.owner), let index = entity.relationshipIndexByCode[place.code] else {
-        continue
-      }
-      if entity.relationships[index].isOrdered { places.insert(place) }
+  private func orderedPlaces() throws -> PropertySet {
+    let places = PropertySet(in: space)
+    try forEachRelationship(of: links.owners) { place, _, relationship in
+      if relationship.isOrdered, links.isChanged(place) { try places.insert(place) }
     }
-    for (id, entity) in shared {
+    try forEachShared { id, entity in
       for relationship in entity.relationships where relationship.isOrdered {
         let changes = try theirs.memberChanges(of: id, relationship)
-        if !changes.isEmpty { places.insert(LinkPlace(owner: id, code: relationship.code)) }
+        if !changes.isEmpty { try places.insert(PropertyPlace(owner: id, code: relationship.code)) }
       }
     }
     return places
   }
 
   private func mergeOrder(
-    _ place: LinkPlace, _ entity: CompiledEntity, _ relationship: CompiledRelationship, _ keepsOrder: Bool
+    _ place: PropertyPlace, _ entity: CompiledEntity, _ relationship: CompiledRelationship, _ keepsOrder: Bool
   ) throws {
     let id = place.owner
     let present = try ours.now.membersIfPresent(of: id, relationship)
@@ -62,7 +58,7 @@ extension MergeRun {
       default: break
       }
     }
-    if merged != present { orders[place] = merged }
+    if merged != present { try orders.set(place, to: merged) }
   }
 
   /// The object that an object was united with, or the object itself.

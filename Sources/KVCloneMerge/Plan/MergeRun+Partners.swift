@@ -6,27 +6,30 @@ extension MergeRun {
   /// Sets the targets of one-to-one relationships. Two objects that want one partner are a conflict of the partner, so
   /// that nothing is taken away silently.
   func settlePartners() throws {
-    let wishes = partnerWishes.sorted { $0.key < $1.key }
-    for wish in partnerWishes.values {
-      if let target = wish.target { wishedPartners.insert(LinkPlace(owner: target, code: wish.relationship.code)) }
-    }
     // Partners that exchange their targets are all free first.
-    for (place, wish) in wishes {
-      guard let old = try target(place.owner, wish.relationship), old != wish.target else { continue }
-      links.remove(place.owner, wish.relationship, old)
+    try forEachWish { id, relationship, wish in
+      if let target = wish.target {
+        try wishedPartners.insert(PropertyPlace(owner: target, code: relationship.code))
+      }
+      if let old = try target(id, relationship), old != wish.target { try links.remove(id, relationship, old) }
     }
-    for (place, wish) in wishes {
-      guard let partner = wish.target else { continue }
-      try settle(place.owner, wish.relationship, partner)
+    try forEachWish { id, relationship, wish in
+      if let partner = wish.target { try settle(id, relationship, partner) }
+    }
+  }
+
+  private func forEachWish(_ body: (ObjectID, CompiledRelationship, PartnerWish) throws -> Void) throws {
+    try forEachRelationship(of: partnerWishes.owners) { place, _, relationship in
+      if let wish = partnerWishes[place] { try body(place.owner, relationship, wish) }
     }
   }
 
   private func settle(_ id: ObjectID, _ relationship: CompiledRelationship, _ partner: ObjectID) throws {
     guard let entity = try anyEntity(partner), let inverse = entity.inverse(of: relationship) else { return }
-    let wish = partnerWishes[LinkPlace(owner: id, code: relationship.code)]
+    let wish = partnerWishes[PropertyPlace(owner: id, code: relationship.code)]
     if relationship.inverseCode == relationship.code, wish?.isChosen != true {
       // Both ends are compared, and the partner's own value decides.
-      let place = LinkPlace(owner: partner, code: relationship.code)
+      let place = PropertyPlace(owner: partner, code: relationship.code)
       if undecidedPlaces.contains(place) { return }
       let target = try partnerWishes[place]?.target ?? ours.now.target(of: partner, relationship)
       if let target, target != id { return }
@@ -35,11 +38,11 @@ extension MergeRun {
     let holder = try target(partner, inverse)
     guard let holder, holder != id else { return try addLink(id, relationship, partner) }
     if try self.entity(holder) == nil || self.entity(partner) == nil {
-      links.remove(holder, relationship, partner)
-      return links.add(id, relationship, partner)
+      try links.remove(holder, relationship, partner)
+      return try links.add(id, relationship, partner)
     }
     let isOpen =
-      undecided.contains(holder) || undecidedPlaces.contains(LinkPlace(owner: holder, code: relationship.code))
+      undecided.contains(holder) || undecidedPlaces.contains(PropertyPlace(owner: holder, code: relationship.code))
     if isOpen { return }
     try resolve(Rivals(partner: partner, entity: entity, inverse: inverse, ours: holder, theirs: id), relationship)
   }
@@ -67,17 +70,17 @@ extension MergeRun {
     switch try resolver.answer(conflict, side: book.side(of: rivals.inverse.name, rivals.entity)) {
     case .side(.ours), .object(rivals.ours): try fallBack(rivals.theirs, relationship, .ours)
     case .side(.theirs), .object(rivals.theirs):
-      links.remove(rivals.ours, relationship, rivals.partner)
-      links.add(rivals.theirs, relationship, rivals.partner)
+      try links.remove(rivals.ours, relationship, rivals.partner)
+      try links.add(rivals.theirs, relationship, rivals.partner)
       try fallBack(rivals.ours, relationship, .theirs)
     case .object(let chosen):
-      links.remove(rivals.ours, relationship, rivals.partner)
+      try links.remove(rivals.ours, relationship, rivals.partner)
       guard let chosen else { return }
       guard let other = try self.entity(chosen), other.relationshipIndexByCode[relationship.code] != nil else {
         throw conflict.invalidAnswer("the partner does not exist, or is of another entity")
       }
       try setTarget(chosen, relationship, rivals.partner)
-    default: undecidedPlaces.insert(LinkPlace(owner: rivals.theirs, code: relationship.code))
+    default: try undecidedPlaces.insert(PropertyPlace(owner: rivals.theirs, code: relationship.code))
     }
   }
 
@@ -85,8 +88,9 @@ extension MergeRun {
   private func fallBack(_ id: ObjectID, _ relationship: CompiledRelationship, _ side: MergeSide) throws {
     guard let partner = try states(side).now.target(of: id, relationship), try target(id, relationship) == nil,
       let entity = try self.entity(partner), let inverse = entity.inverse(of: relationship),
-      try target(partner, inverse) == nil, !wishedPartners.contains(LinkPlace(owner: partner, code: relationship.code))
+      try target(partner, inverse) == nil,
+      !wishedPartners.contains(PropertyPlace(owner: partner, code: relationship.code))
     else { return }
-    links.add(id, relationship, partner)
+    try links.add(id, relationship, partner)
   }
 }

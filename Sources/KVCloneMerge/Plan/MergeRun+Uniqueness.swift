@@ -1,39 +1,64 @@
 import KVCloneCore
 import KVCloneModel
+import KVCloneRecords
 
 /// Uniqueness constraints: only the result counts (M5).
 extension MergeRun {
   /// Two objects of the result with the same values under a constraint.
-  private struct Pair: Hashable {
+  private struct Pair: Hashable, BitwiseCopyable {
     let constraint: UInt16
-    let first: ObjectID
-    let second: ObjectID
+    let first: UInt64
+    let second: UInt64
+
+    init(_ constraint: CompiledConstraint, _ one: ObjectID, _ other: ObjectID) {
+      self.constraint = constraint.indexID
+      (first, second) = (min(one, other).rawValue, max(one, other).rawValue)
+    }
+  }
+
+  /// The values of an object under a constraint, as a hash of 128 bits that differs from process to process: equal ones
+  /// are taken for equal values.
+  private struct KeyHash: Hashable, BitwiseCopyable {
+    private let first: Int
+    private let second: Int
+
+    init(_ constraint: CompiledConstraint, _ key: UniqueKey) {
+      func hash(_ seed: Int) -> Int {
+        var hasher = Hasher()
+        hasher.combine(seed)
+        hasher.combine(constraint.indexID)
+        hasher.combine(key)
+        return hasher.finalize()
+      }
+      (first, second) = (hash(1), hash(2))
+    }
   }
 
   /// Unites new objects with those of the other side that have the same unique values, and notes all other violations.
   func uniteObjects(_ clones: CloneRemainder?) throws {
-    var open: Set<Pair> = []
+    let open = ScratchMap<Pair, Bool>(in: space)
     for isLast in [false, true] {
-      var keys: [UInt16: [UniqueKey: ObjectID]] = [:]
+      let keys = ScratchMap<KeyHash, UInt64>(in: space)
       let candidates = try objectsWithNewKeys()
-      for id in candidates.sorted() {
-        guard let entity = try entity(id) else { continue }
+      try candidates.forEach { (id) throws -> Bool in
+        guard let entity = try entity(id) else { return true }
         for constraint in entity.constraints {
           guard !undecided.contains(id), let key = try key(constraint, id, entity) else { continue }
-          let restored = inserted[id] == nil ? nil : id
+          let restored = inserted.contains(id) ? id : nil
           if isLast, let clone = try clones?.keptHolder(of: constraint, key, besides: restored) {
             noteUniqueness(constraint, id, entity, holder: clone)
           }
-          guard let holder = try holder(constraint, key, id, candidates, &keys) else { continue }
-          let pair = Pair(constraint: constraint.indexID, first: min(id, holder), second: max(id, holder))
-          if open.contains(pair) { continue }
+          guard let holder = try holder(constraint, key, id, candidates, keys) else { continue }
+          let pair = Pair(constraint, id, holder)
+          if open[pair] != nil { continue }
           if !isLast, let rivals = try rivals(id, holder, constraint, key) {
-            if try !unite(rivals, constraint) { open.insert(pair) }
+            if try !unite(rivals, constraint) { try open.set(pair, to: true) }
             if united[id] != nil { break }
           } else if isLast {
             noteUniqueness(constraint, id, entity, holder: holder)
           }
         }
+        return true
       }
     }
   }
@@ -49,16 +74,22 @@ extension MergeRun {
   }
 
   /// Returns the objects with other unique values than in ours.
-  private func objectsWithNewKeys() throws -> Set<ObjectID> {
-    var ids = Set(inserted.keys)
-    for (id, values) in attributes {
-      guard let entity = try entity(id) else { continue }
-      let codes = values.keys.map { entity.attributes[$0].code }
-      if entity.constraints.contains(where: { $0.containsAny(of: codes, entity) }) { ids.insert(id) }
-    }
-    for (place, difference) in links.differences where !difference.isEmpty {
-      guard let entity = try entity(place.owner) else { continue }
-      if entity.constraints.contains(where: { $0.containsAny(of: [place.code], entity) }) { ids.insert(place.owner) }
+  private func objectsWithNewKeys() throws -> ObjectSet {
+    var ids = inserted.copy()
+    var changed = attributes.owners.copy()
+    changed.formUnion(links.owners)
+    try changed.forEach { (id) throws -> Bool in
+      guard !ids.contains(id), let entity = try entity(id) else { return true }
+      let isNew = entity.constraints.contains { constraint in
+        constraint.columns.contains { column in
+          switch column {
+          case .attribute(let index): attributes.value(index, of: id) != nil
+          case .toOne(let index): links.isChanged(PropertyPlace(owner: id, code: entity.relationships[index].code))
+          }
+        }
+      }
+      if isNew { _ = ids.insert(id) }
+      return true
     }
     return ids
   }
@@ -85,7 +116,7 @@ extension MergeRun {
         code = entity.relationships[index].code
         columns.append(try target(entity.relationships[index]).map(CompiledConstraint.column))
       }
-      if undecidedPlaces.contains(LinkPlace(owner: id, code: code)) { return nil }
+      if undecidedPlaces.contains(PropertyPlace(owner: id, code: code)) { return nil }
     }
     return UniqueKey(constraint, columns)
   }
@@ -100,11 +131,12 @@ extension MergeRun {
 
   /// Returns another object of the result with the same values.
   private func holder(
-    _ constraint: CompiledConstraint, _ key: UniqueKey, _ id: ObjectID, _ candidates: Set<ObjectID>,
-    _ keys: inout [UInt16: [UniqueKey: ObjectID]]
+    _ constraint: CompiledConstraint, _ key: UniqueKey, _ id: ObjectID, _ candidates: ObjectSet,
+    _ keys: ScratchMap<KeyHash, UInt64>
   ) throws -> ObjectID? {
-    if let known = keys[constraint.indexID]?[key], try entity(known) != nil { return known }
-    keys[constraint.indexID, default: [:]][key] = id
+    let hash = KeyHash(constraint, key)
+    if let known = keys[hash].map(ObjectID.init(rawValue:)), try entity(known) != nil { return known }
+    try keys.set(hash, to: id.rawValue)
     for other in try ours.now.holders(of: constraint, key) where other != id && !candidates.contains(other) {
       guard !undecided.contains(other), let entity = try entity(other), let own = constraint.inherited(by: entity)
       else {
@@ -160,8 +192,8 @@ extension MergeRun {
     guard case .side(let side)? = try resolver.answer(conflict, side: book.side(of: entity)) else { return false }
     try uniteAttributes(rivals, preferring: side)
     try uniteLinks(rivals, preferring: side)
-    united[rivals.other] = rivals.remaining
-    inserted[rivals.other] = nil
+    try united.set(rivals.other, to: rivals.remaining)
+    _ = inserted.remove(rivals.other)
     return true
   }
 
@@ -174,7 +206,7 @@ extension MergeRun {
       guard let place = otherEntity.attributes.firstIndex(where: { $0.code == attribute.code && $0.field != nil }),
         let value = others[place], own[index] == nil || !prefersOwn
       else { continue }
-      setAttribute(index, of: remaining, to: value, insteadOf: own[index])
+      try setAttribute(index, of: remaining, to: value, insteadOf: own[index])
     }
   }
 
@@ -212,16 +244,6 @@ extension MergeRun {
 }
 
 extension CompiledConstraint {
-  /// Whether the constraint contains one of these properties of an entity.
-  fileprivate func containsAny(of codes: [UInt16], _ entity: CompiledEntity) -> Bool {
-    columns.contains { column in
-      switch column {
-      case .attribute(let index): codes.contains(entity.attributes[index].code)
-      case .toOne(let index): codes.contains(entity.relationships[index].code)
-      }
-    }
-  }
-
   /// The same constraint with the columns of another entity; nil if that does not have it.
   fileprivate func inherited(by entity: CompiledEntity) -> CompiledConstraint? {
     entity.constraints.first { $0.indexID == indexID }

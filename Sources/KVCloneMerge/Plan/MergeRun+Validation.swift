@@ -6,50 +6,57 @@ extension MergeRun {
   /// Notes every violated rule of values and numbers of members. Derived attributes and hooks are left to the commit.
   func validate(_ clones: CloneRemainder?) throws {
     var patterns = TextPatterns()
-    var places: Set<LinkPlace> = []
-    let ids = Set(inserted.keys).union(attributes.keys).union(links.differences.keys.map(\.owner))
-    for id in ids.sorted() {
-      guard !undecided.contains(id), let entity = try entity(id), entity.isValidated else { continue }
-      if inserted[id] != nil || attributes[id] != nil { try validateAttributes(of: id, entity, &patterns) }
+    let places = PropertySet(in: space)
+    var ids = inserted.copy()
+    ids.formUnion(attributes.owners)
+    ids.formUnion(links.owners)
+    try ids.forEach { (id) throws -> Bool in
+      guard !undecided.contains(id), let entity = try entity(id), entity.isValidated else { return true }
+      let isInserted = inserted.contains(id)
+      if isInserted || attributes.owners.contains(id) { try validateAttributes(of: id, entity, &patterns) }
       for relationship in entity.relationships where relationship.isValidated {
-        if inserted[id] != nil || links[id, relationship] != nil { places.insert(place(id, relationship)) }
+        let place = place(id, relationship)
+        if isInserted || links.contains(place) { try places.insert(place) }
       }
+      return true
     }
-    places.formUnion(try placesOfDeletions())
-    if let clones { places.formUnion(clones.losing) }
-    for place in places.sorted() { try validateMembers(at: place) }
+    try addPlacesOfDeletions(to: places)
+    ids = places.owners.copy()
+    if let clones { ids.formUnion(clones.losing.owners) }
+    try forEachRelationship(of: ids) { place, _, relationship in
+      let losesClones = clones?.losing.contains(place) ?? false
+      if losesClones || places.contains(place) { try validateMembers(at: place, relationship) }
+    }
   }
 
-  private func place(_ id: ObjectID, _ relationship: CompiledRelationship) -> LinkPlace {
-    LinkPlace(owner: id, code: relationship.code)
+  private func place(_ id: ObjectID, _ relationship: CompiledRelationship) -> PropertyPlace {
+    PropertyPlace(owner: id, code: relationship.code)
   }
 
-  /// Returns the relationships that lose members with the objects of the delete call.
-  private func placesOfDeletions() throws -> Set<LinkPlace> {
-    var places: Set<LinkPlace> = []
-    for id in deleted.keys {
-      guard let entity = try ours.now.entity(of: id) else { continue }
+  /// Adds the relationships that lose members with the objects of the delete call.
+  private func addPlacesOfDeletions(to places: PropertySet) throws {
+    try deleted.all.forEach { (id) throws -> Bool in
+      guard let entity = try ours.now.entity(of: id) else { return true }
       for relationship in entity.relationships
       where relationship.hasInverse && relationship.description.deleteRule != .noAction {
         for member in try members(id, relationship) {
-          places.insert(LinkPlace(owner: member, code: relationship.inverseCode))
+          try places.insert(PropertyPlace(owner: member, code: relationship.inverseCode))
         }
       }
       for code in entity.referrerCodes {
         for referrer in try ours.now.referrers(of: id, code) {
           guard let relationship = try self.entity(referrer)?.relationship(referrerCode: code) else { continue }
-          places.insert(place(referrer, relationship))
+          try places.insert(place(referrer, relationship))
         }
       }
+      return true
     }
-    return places
   }
 
-  private func validateMembers(at place: LinkPlace) throws {
-    guard !undecided.contains(place.owner), let entity = try entity(place.owner),
-      let index = entity.relationshipIndexByCode[place.code], entity.relationships[index].isValidated
-    else { return }
-    let relationship = entity.relationships[index]
+  private func validateMembers(at place: PropertyPlace, _ relationship: CompiledRelationship) throws {
+    guard relationship.isValidated, !undecided.contains(place.owner), let entity = try entity(place.owner) else {
+      return
+    }
     let count = try members(place.owner, relationship).filter { try self.entity($0) != nil }.count
     guard let (kind, text) = relationship.brokenRule(count) else { return }
     issues.note(PlanIssue(entity.issue(kind, relationship.name, place.owner, text)))

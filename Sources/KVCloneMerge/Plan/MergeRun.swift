@@ -1,59 +1,77 @@
 import KVCloneCore
+import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
 /// The work on one plan: the result as differences from ours. The steps in other files fill it in the order of
 /// ``MergePlanner``.
+///
+/// Of each change it keeps a few bits in memory, and the rest in scratch space (M8): entities are read again.
 final class MergeRun {
   let schema: Schema
   let ours: MergeSideStates
   let theirs: MergeSideStates
+  let space: ScratchSpace
   let ends: LinkEnds
   var book: MergeRuleBook
   var resolver: ConflictResolver
   let issues = PlanReasons()
 
   /// The objects of both sides that theirs changed.
-  var shared: [ObjectID: CompiledEntity] = [:]
+  var shared = ObjectSet()
   /// The objects that ours does not have and the result has, with their state in theirs.
-  var inserted: [ObjectID: CompiledEntity] = [:]
+  var inserted = ObjectSet()
   /// Those of them that ours had deleted.
-  var restored: Set<ObjectID> = []
-  /// The objects that the result does not have and one side has, with the side that deleted them.
-  var deleted: [ObjectID: MergeSide] = [:]
+  var restored = ObjectSet()
+  var deleted = DeletedObjects()
   /// The objects that delete rules would take along, and that stay.
-  var keptAlong: Set<ObjectID> = []
+  var keptAlong = ObjectSet()
   /// The objects with an open conflict about their existence. No other conflict follows from them, so that both
   /// directions have the same conflicts (M17).
-  var undecided: Set<ObjectID> = []
+  var undecided = ObjectSet()
   /// The properties with an open conflict.
-  var undecidedPlaces: Set<LinkPlace> = []
-  /// The attributes that the result changes, by index in the entity.
-  var attributes: [ObjectID: [Int: AttributeValue?]] = [:]
-  var links = MergedLinks()
+  let undecidedPlaces: PropertySet
+  let attributes: MergedAttributes
+  let links: MergedLinks
   /// The to-one targets of one-to-one relationships, which depend on each other.
-  var partnerWishes: [LinkPlace: PartnerWish] = [:]
+  let partnerWishes: PropertyMap<PartnerWish>
   /// The targets of these, with the code of the relationship that leads to them.
-  var wishedPartners: Set<LinkPlace> = []
+  let wishedPartners: PropertySet
   /// The objects that were united with another one.
-  var united: [ObjectID: ObjectID] = [:]
-  /// The lists with another order than that of ours.
-  var orders: [LinkPlace: [ObjectID]] = [:]
+  let united: ObjectMap
+  let orders: MergedOrders
 
-  struct PartnerWish {
-    let relationship: CompiledRelationship
-    let target: ObjectID?
+  struct PartnerWish: BitwiseCopyable {
+    private let rawTarget: UInt64?
     /// Whether an answer names the target.
     let isChosen: Bool
+
+    init(target: ObjectID?, isChosen: Bool) {
+      rawTarget = target?.rawValue
+      self.isChosen = isChosen
+    }
+
+    var target: ObjectID? { rawTarget.map(ObjectID.init(rawValue:)) }
   }
 
-  init(_ schema: Schema, _ ours: MergeSideStates, _ theirs: MergeSideStates, _ options: MergeOptions) throws {
+  init(
+    _ schema: Schema, _ ours: MergeSideStates, _ theirs: MergeSideStates, _ options: MergeOptions,
+    _ scratchDirectory: @escaping () -> String
+  ) throws {
     self.schema = schema
     self.ours = ours
     self.theirs = theirs
+    space = ScratchSpace(directory: scratchDirectory())
     ends = LinkEnds.of(schema)
     book = try MergeRuleBook(schema, options)
-    resolver = ConflictResolver(options)
+    resolver = ConflictResolver(options, ConflictLog(in: ScratchSpace(directory: scratchDirectory())))
+    undecidedPlaces = PropertySet(in: space)
+    attributes = MergedAttributes(in: space)
+    links = MergedLinks(in: space)
+    partnerWishes = PropertyMap(in: space)
+    wishedPartners = PropertySet(in: space)
+    united = ObjectMap(in: space)
+    orders = MergedOrders(in: space)
   }
 
   func states(_ side: MergeSide) -> MergeSideStates { side == .ours ? ours : theirs }
@@ -62,21 +80,23 @@ final class MergeRun {
 
   /// The entity of an object in the result; nil if the result does not have it.
   func entity(_ id: ObjectID) throws -> CompiledEntity? {
-    if deleted[id] != nil || united[id] != nil { return nil }
-    return try inserted[id] ?? ours.now.entity(of: id)
+    if deleted.contains(id) || united[id] != nil { return nil }
+    return try (inserted.contains(id) ? theirs : ours).now.entity(of: id)
   }
 
   /// The entity of an object in any state.
   func anyEntity(_ id: ObjectID) throws -> CompiledEntity? {
-    try inserted[id] ?? ours.now.entity(of: id) ?? theirs.now.entity(of: id)
+    if inserted.contains(id) { return try theirs.now.entity(of: id) }
+    return try ours.now.entity(of: id) ?? theirs.now.entity(of: id)
   }
 
   /// The members of a relationship in the result, including objects that are about to be deleted: those of ours in
   /// their order, then new ones.
   func members(_ id: ObjectID, _ relationship: CompiledRelationship) throws -> [ObjectID] {
     let present = try ours.now.membersIfPresent(of: id, relationship)
-    guard let difference = links[id, relationship] else { return present }
-    return present.filter { !difference.removed.contains($0) } + difference.added.sorted()
+    let place = PropertyPlace(owner: id, code: relationship.code)
+    guard links.contains(place) else { return present }
+    return present.filter { links.isAdded($0, at: place) != false } + links.members(true, at: place)
   }
 
   func target(_ id: ObjectID, _ relationship: CompiledRelationship) throws -> ObjectID? {
@@ -84,10 +104,7 @@ final class MergeRun {
   }
 
   func hasMember(_ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship) throws -> Bool {
-    if let difference = links[id, relationship] {
-      if difference.added.contains(member) { return true }
-      if difference.removed.contains(member) { return false }
-    }
+    if let isAdded = links.isAdded(member, at: PropertyPlace(owner: id, code: relationship.code)) { return isAdded }
     guard let entity = try ours.now.entity(of: id), entity.relationshipIndexByCode[relationship.code] != nil else {
       return false
     }
@@ -96,25 +113,60 @@ final class MergeRun {
 
   /// The attributes of an object in the result, by index in its entity.
   func values(_ id: ObjectID, _ entity: CompiledEntity) throws -> [AttributeValue?] {
-    var values = try (inserted[id] == nil ? ours : theirs).now.values(of: id, entity)
-    for (index, value) in attributes[id] ?? [:] { values[index] = value }
+    var values = try (inserted.contains(id) ? theirs : ours).now.values(of: id, entity)
+    for index in values.indices {
+      if let value = attributes.value(index, of: id) { values[index] = value }
+    }
     return values
   }
 
   // MARK: Changing the result
 
   func addLink(_ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID) throws {
-    if try !hasMember(target, id, relationship) { links.add(id, relationship, target) }
+    if try !hasMember(target, id, relationship) { try links.add(id, relationship, target) }
   }
 
   func removeLink(_ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID) throws {
-    if try hasMember(target, id, relationship) { links.remove(id, relationship, target) }
+    if try hasMember(target, id, relationship) { try links.remove(id, relationship, target) }
   }
 
   func setTarget(_ id: ObjectID, _ relationship: CompiledRelationship, _ new: ObjectID?) throws {
     let old = try target(id, relationship)
     if old == new { return }
-    if let old { links.remove(id, relationship, old) }
-    if let new { links.add(id, relationship, new) }
+    if let old { try links.remove(id, relationship, old) }
+    if let new { try links.add(id, relationship, new) }
+  }
+
+  // MARK: Iterating
+
+  /// Calls `body` with the objects of both sides that theirs changed, ascending.
+  func forEachShared(_ body: (ObjectID, CompiledEntity) throws -> Void) throws {
+    try forEach(of: shared, entity: { try self.theirs.now.entity(of: $0) }, body)
+  }
+
+  /// Calls `body` with the inserted objects, ascending.
+  func forEachInserted(_ body: (ObjectID, CompiledEntity) throws -> Void) throws {
+    try forEach(of: inserted, entity: { try self.theirs.now.entity(of: $0) }, body)
+  }
+
+  /// Calls `body` with the relationships of objects, ascending by object and code.
+  func forEachRelationship(
+    of owners: ObjectSet, _ body: (PropertyPlace, CompiledEntity, CompiledRelationship) throws -> Void
+  ) throws {
+    try forEach(of: owners, entity: anyEntity) { id, entity in
+      for relationship in entity.relationships.sorted(by: { $0.code < $1.code }) {
+        try body(PropertyPlace(owner: id, code: relationship.code), entity, relationship)
+      }
+    }
+  }
+
+  private func forEach(
+    of ids: ObjectSet, entity: (ObjectID) throws -> CompiledEntity?,
+    _ body: (ObjectID, CompiledEntity) throws -> Void
+  ) throws {
+    try ids.forEach { (id) throws -> Bool in
+      if let entity = try entity(id) { try body(id, entity) }
+      return true
+    }
   }
 }

@@ -1,47 +1,27 @@
 import KVCloneCore
 import KVCloneModel
+import KVCloneRecords
 
 extension PlannedMerge {
-  /// The objects that an operation changes.
-  private var changedObjects: Set<ObjectID> {
-    var found: Set<ObjectID> = []
-    for operation in operations {
+  /// The first objects that the operations change, ascending.
+  private func changedObjects(limit: Int) -> ObjectSet {
+    var found = ObjectSet()
+    forEachOperation { operation in
       switch operation {
       case .insert(let id, _, _), .set(let id, _, _), .setTarget(let id, _, _), .changeMembers(let id, _, _, _),
         .setOrder(let id, _, _):
-        found.insert(id)
+        _ = found.insert(id)
       case .delete(let ids): found.formUnion(ids)
       }
     }
-    return found
-  }
-
-  /// The estimated size of the records, lists and index entries that the merge writes, in bytes.
-  package var estimatedByteCount: UInt64 {
-    operations.reduce(0) { sum, operation in
-      switch operation {
-      case .insert(_, _, let values): sum + 96 + Self.size(of: values)
-      case .set(_, _, let values): sum + 96 + Self.size(of: values)
-      case .setTarget: sum + 192
-      case .changeMembers(_, _, let added, let removed): sum + 96 * UInt64(1 + added.count + removed.count)
-      case .setOrder(_, _, let members): sum + 96 + 8 * UInt64(members.count)
-      case .delete(let ids): sum + 96 * UInt64(ids.count)
-      }
+    var first = ObjectSet()
+    var count = 0
+    found.forEach { id in
+      if count < limit { _ = first.insert(id) }
+      count += 1
+      return count < limit
     }
-  }
-
-  private static func size(of values: [MergeOperation.Assignment]) -> UInt64 {
-    values.reduce(0) { $0 + size(of: $1.value) }
-  }
-
-  private static func size(of value: AttributeValue?) -> UInt64 {
-    switch value {
-    case nil: 0
-    case .string(let text), .uri(let text): UInt64(text.utf8.count)
-    case .binary(let data), .transformable(let data): UInt64(data.count)
-    case .composite(let elements): elements.values.reduce(0) { $0 + size(of: $1) }
-    default: 16
-    }
+    return first
   }
 
   /// - Throws: ``MergeError`` of the kind `limitExceeded`.
@@ -54,10 +34,11 @@ extension PlannedMerge {
         "the merge changes \(count) objects, and maxObjects is \(limit); raise it, or publish chosen objects; "
           + "nothing was merged")
     }
-    if let limit = options.maxBytes, estimatedByteCount > limit {
+    let byteCount = operations.estimatedByteCount
+    if let limit = options.maxBytes, byteCount > limit {
       throw MergeError(
         .limitExceeded,
-        "the merge writes about \(estimatedByteCount) bytes, and maxBytes is \(limit); raise it, or publish chosen "
+        "the merge writes about \(byteCount) bytes, and maxBytes is \(limit); raise it, or publish chosen "
           + "objects; nothing was merged")
     }
   }
@@ -65,8 +46,8 @@ extension PlannedMerge {
   /// The first changes in ascending order of ids, with the three values of each property.
   package func changes(_ sides: (ours: MergeSideStates, theirs: MergeSideStates), limit: Int) throws -> [MergeChange] {
     var results: [ObjectID: ChangeDraft] = [:]
-    let listed = Set(changedObjects.sorted().prefix(max(0, limit)))
-    for operation in operations {
+    let listed = changedObjects(limit: limit)
+    try forEachOperation { operation in
       switch operation {
       case .insert(let id, let entity, let values) where listed.contains(id):
         results[id, default: ChangeDraft(entity, .insert)].note(values)
@@ -80,11 +61,13 @@ extension PlannedMerge {
       case .setOrder(let id, let relationship, let members) where listed.contains(id):
         try note(id, relationship, members, sides, &results)
       case .delete(let ids):
-        for id in ids where listed.contains(id) {
-          guard let entity = try sides.ours.now.entity(of: id) else { continue }
-          results[id] = ChangeDraft(entity, .delete)
+        try listed.forEach { (id) throws -> Bool in
+          if ids.contains(id), let entity = try sides.ours.now.entity(of: id) {
+            results[id] = ChangeDraft(entity, .delete)
+          }
+          return true
         }
-      default: continue
+      default: break
       }
     }
     return try results.sorted { $0.key < $1.key }.map { id, draft in try draft.change(id, sides) }

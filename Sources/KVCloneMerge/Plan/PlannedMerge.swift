@@ -1,50 +1,77 @@
 package import KVCloneCore
-package import KVCloneModel
+import KVCloneLMDB
+import KVCloneModel
+import KVCloneRecords
 
 /// The result of planning a merge: conflicts, errors, and the operations on ours.
 package struct PlannedMerge: Sendable {
   /// All conflicts with their answers, in ascending order of ids.
-  package let conflicts: [ResolvedConflict]
+  package let conflicts: ConflictList<ResolvedConflict>
+  /// The conflicts without an answer.
+  package let openConflicts: ConflictList<ObjectConflict>
   /// Answers of the call for conflicts that are gone, or have other values now (M12).
   package let staleAnswers: [ObjectConflict]
   /// Violated rules of the model: the first 100.
   package internal(set) var issues: [PlanIssue]
   package internal(set) var issueCount: Int
-  /// The operations in their order. Where a conflict has no answer, ours remains.
-  package let operations: [MergeOperation]
   /// The changed objects by concrete entity.
   package let counts: [String: MergeCount]
-  /// The objects of theirs that were united with one of ours, and the reverse: the id that is gone, and the one that
-  /// remains.
-  package let united: [ObjectID: ObjectID]
+  var changes: PlannedChanges
 
   /// A plan that changes nothing.
-  static var unchanged: PlannedMerge {
-    PlannedMerge(
-      conflicts: [], staleAnswers: [], issues: [], issueCount: 0, operations: [], counts: [:], united: [:])
+  static func unchanged(_ schema: Schema, scratchDirectory: String) -> PlannedMerge {
+    let space = ScratchSpace(directory: scratchDirectory)
+    return PlannedMerge(
+      conflicts: [], openConflicts: [], staleAnswers: [], issues: [], issueCount: 0, counts: [:],
+      changes: PlannedChanges(
+        OperationLog(schema, in: space), united: ObjectMap(in: space), inserted: ObjectSet(),
+        attributes: MergedAttributes(in: space)))
   }
 
-  /// The conflicts without an answer.
-  package var openConflicts: [ObjectConflict] { conflicts.filter { $0.answer == nil }.map(\.conflict) }
+  /// The operations in their order. Where a conflict has no answer, ours remains.
+  package var operations: OperationLog { changes.operations }
 
   /// Calls `body` with each operation in order. The order allows a merge of many changes to write while it reads.
-  package func forEachOperation(_ body: (MergeOperation) throws -> Void) rethrows {
-    for operation in operations { try body(operation) }
+  package func forEachOperation<E: Error>(_ body: (MergeOperation) throws(E) -> Void) throws(E) {
+    try operations.forEach { (operation, _) throws(E) in try body(operation) }
   }
 
   /// Throws the reason why the plan cannot be carried out.
   package func requireMergeable() throws(MergeError) {
     if !staleAnswers.isEmpty {
-      throw MergeError(.staleAnswers, about: staleAnswers, "an answer no longer fits; plan the merge again")
+      throw MergeError(
+        .staleAnswers, about: ConflictList(staleAnswers), "an answer no longer fits; plan the merge again")
     }
-    let open = openConflicts
-    if !open.isEmpty {
-      throw MergeError(.conflicts, about: open, "answer the conflicts, or choose a policy; nothing was merged")
+    if !openConflicts.isEmpty {
+      throw MergeError(
+        .conflicts, about: openConflicts, "answer the conflicts, or choose a policy; nothing was merged")
     }
     guard let first = issues.first else { return }
     let rest = issueCount > 1 ? " (and \(issueCount - 1) more)" : ""
     throw MergeError(
       .brokenRules, "\(first.message)\(rest); nothing was merged", entity: first.entity, property: first.property,
       object: first.object, issues: issues)
+  }
+}
+
+/// The changes of a plan.
+///
+/// Sendable because they are not changed once the plan is made, reading takes no lock, and one object owns all that
+/// shares a scratch space.
+final class PlannedChanges: @unchecked Sendable {
+  let operations: OperationLog
+  /// The objects of theirs that were united with one of ours, and the reverse: the id that is gone, and the one that
+  /// remains.
+  let united: ObjectMap
+  /// The inserted objects.
+  let inserted: ObjectSet
+  /// The changed attributes, also of inserted objects where they differ from theirs.
+  let attributes: MergedAttributes
+
+  init(_ operations: OperationLog, united: ObjectMap, inserted: ObjectSet, attributes: MergedAttributes) {
+    self.operations = operations
+    self.united = united
+    self.inserted = inserted
+    self.attributes = attributes
   }
 }

@@ -42,7 +42,9 @@ struct BranchMerge: MergeSubject {
 
   func plan(_ states: BranchStates, _ options: MergeOptions) throws -> PlannedMerge {
     let sides = states.sides
-    return try MergePlanner.plan(store.schema, ours: sides.ours, theirs: sides.theirs, options: options)
+    return try MergePlanner.plan(
+      store.schema, ours: sides.ours, theirs: sides.theirs, options: options,
+      scratchDirectory: store.context.scratchDirectory)
   }
 
   func write(

@@ -53,7 +53,7 @@ struct ChosenMerge: MergeSubject {
     if reasons.isEmpty {
       do {
         try updating.preview(update, turned) { transaction in
-          merge = Result { try plan(states, transaction.session, united: update.united, own) }
+          merge = Result { try plan(states, transaction.session, united: update.changes.united, own) }
           reasons.note(transaction.session.state.refusals)
           if update.issueCount == 0 { try reasons.noteDerivedValues(in: transaction) }
         }
@@ -61,7 +61,8 @@ struct ChosenMerge: MergeSubject {
         try reasons.note(previewing: error)
       }
     }
-    var planned = ChosenPlan(update: update, merge: try merge?.get() ?? .unchanged)
+    let unchanged = PlannedMerge.unchanged(store.schema, scratchDirectory: store.context.scratchDirectory())
+    var planned = ChosenPlan(update: update, merge: try merge?.get() ?? unchanged)
     planned.note(reasons)
     return planned
   }
@@ -72,7 +73,7 @@ struct ChosenMerge: MergeSubject {
   ///   - branch: a session on the updated branch.
   ///   - united: the objects that the update has united.
   private func plan(
-    _ states: BranchStates, _ branch: borrowing Session, united: [ObjectID: ObjectID], _ options: MergeOptions
+    _ states: BranchStates, _ branch: borrowing Session, united: ObjectMap, _ options: MergeOptions
   ) throws -> PlannedMerge {
     let present = states.sides.ours.now
     let updated = SessionMergeState(view(of: branch))
@@ -84,7 +85,8 @@ struct ChosenMerge: MergeSubject {
       store.schema, ours: MergeSideStates(base: present, now: present, changed: ObjectSet()),
       theirs: MergeSideStates(
         base: present, now: ChosenMergeState(store: present, branch: updated, chosen: chosen),
-        changed: try states.allChanged(with: branch.storage)), options: options)
+        changed: try states.allChanged(with: branch.storage)), options: options,
+      scratchDirectory: store.context.scratchDirectory)
   }
 
   private func view(of session: borrowing Session) -> Session {
@@ -94,7 +96,7 @@ struct ChosenMerge: MergeSubject {
   /// Returns the chosen objects, with what a clone of them would copy in the store or on the branch, and inserted
   /// objects that they need.
   private func chosenObjects(
-    store session: borrowing Session, branch: borrowing Session, _ united: [ObjectID: ObjectID],
+    store session: borrowing Session, branch: borrowing Session, _ united: ObjectMap,
     _ options: MergeOptions, isInStore: (ObjectID) throws(StoreError) -> Bool
   ) throws -> ObjectSet {
     var chosen = ObjectSet()
@@ -113,7 +115,10 @@ struct ChosenMerge: MergeSubject {
     if let unknown = objects.first(where: { !known.contains($0) }) { throw store.schema.notFound(unknown) }
     let state = SessionMergeState(view(of: branch))
     try addNeeded(to: &chosen, state, isInStore)
-    for (gone, remaining) in united where chosen.contains(remaining) { _ = chosen.insert(gone) }
+    united.keys.forEach { gone in
+      if let remaining = united[gone], chosen.contains(remaining) { _ = chosen.insert(gone) }
+      return true
+    }
     return chosen
   }
 
@@ -181,12 +186,14 @@ struct ChosenMerge: MergeSubject {
     // Hooks of the branch may have made other objects than those of the plan.
     let updated = try states.refreshed(in: transaction.session.storage)
     var own = options
-    // The closure is not called under the write lock.
+    // The closure is not called under the write lock. Without it and without answers, the rules decide as in the plan.
     own.resolve = nil
-    own.answers = plan.merge.conflicts.compactMap { resolved in
-      resolved.answer.map { AnsweredConflict(resolved.conflict, $0) }
+    if options.resolve != nil || !options.answers.isEmpty {
+      own.answers = plan.merge.conflicts.compactMap { resolved in
+        resolved.answer.map { AnsweredConflict(resolved.conflict, $0) }
+      }
     }
-    let final = try self.plan(updated, updated.theirs, united: plan.update.united, own)
+    let final = try self.plan(updated, updated.theirs, united: plan.update.changes.united, own)
     try final.requireMergeable()
     written.counts = final.counts
     try final.apply(monitor, from: updated.theirs, in: &transaction)
@@ -215,7 +222,7 @@ struct ChosenMerge: MergeSubject {
     let plan = try MergePlanner.plan(
       store.schema, ours: MergeSideStates(base: before, now: sides.ours.now, changed: changed),
       theirs: MergeSideStates(base: before, now: sides.theirs.now, changed: changed),
-      options: MergeOptions(policy: .theirs))
+      options: MergeOptions(policy: .theirs), scratchDirectory: store.context.scratchDirectory)
     let view = session.storage.backend
     try BranchManager.own(&session) { manager in
       if isUpdated || !plan.operations.isEmpty {
@@ -225,9 +232,7 @@ struct ChosenMerge: MergeSubject {
           try MergeApplication.own(&branch) { application in
             try application.apply(plan, from: states.theirs, monitor)
           }
-          for case .delete(let ids) in plan.operations {
-            _ = try ObjectDeletion.deleteAll(ObjectSet(ids), in: &branch)
-          }
+          _ = try ObjectDeletion.deleteAll(plan.operations.deleted, in: &branch)
           if history == nil { return }
           try branch.settle()
           try DerivedRefresh.refreshAll(in: &branch)

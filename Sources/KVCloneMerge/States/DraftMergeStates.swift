@@ -1,5 +1,6 @@
 package import KVCloneCore
 package import KVCloneModel
+package import KVCloneRecords
 
 /// The clones of one call under the ids of their sources: theirs in the merge of a draft (P2, P3).
 ///
@@ -8,8 +9,8 @@ package import KVCloneModel
 package final class ClonesMergeState: MergeState {
   private let state: any MergeState
   private let base: (any MergeState)?
-  private let clones: [ObjectID: ObjectID]
-  private let sources: [ObjectID: ObjectID]
+  private let clones: ObjectMap
+  private let sources: ObjectMap
 
   /// - Parameters:
   ///   - base: the state that shows the attributes of objects outside the draft: their changes are those of ours, and
@@ -17,8 +18,7 @@ package final class ClonesMergeState: MergeState {
   ///   - sources: the source of each clone of the copy.
   ///   - clones: the clone of each source. Both are shared with other states.
   package init(
-    _ state: any MergeState, base: (any MergeState)? = nil, sources: [ObjectID: ObjectID],
-    clones: [ObjectID: ObjectID]
+    _ state: any MergeState, base: (any MergeState)? = nil, sources: ObjectMap, clones: ObjectMap
   ) {
     self.state = state
     self.base = base
@@ -99,15 +99,15 @@ package final class ClonesMergeState: MergeState {
 /// A state without the clones of one call: ours in the merge of a draft.
 package final class SourcesMergeState: MergeState {
   private let state: any MergeState
-  private let isClone: (ObjectID) -> Bool
+  private let clones: ObjectSet
 
-  package init(_ state: any MergeState, isClone: @escaping (ObjectID) -> Bool) {
+  package init(_ state: any MergeState, without clones: ObjectSet) {
     self.state = state
-    self.isClone = isClone
+    self.clones = clones
   }
 
   package func entity(of id: ObjectID) throws(StoreError) -> CompiledEntity? {
-    isClone(id) ? nil : try state.entity(of: id)
+    clones.contains(id) ? nil : try state.entity(of: id)
   }
 
   package func values(of id: ObjectID, _ entity: CompiledEntity) throws(StoreError) -> [AttributeValue?] {
@@ -115,26 +115,26 @@ package final class SourcesMergeState: MergeState {
   }
 
   package func members(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
-    try state.members(of: id, relationship).filter { !isClone($0) }
+    try state.members(of: id, relationship).filter { !clones.contains($0) }
   }
 
   package func hidesTarget(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Bool {
-    try state.target(of: id, relationship).map(isClone) ?? false
+    try state.target(of: id, relationship).map { clones.contains($0) } ?? false
   }
 
   package func hasMember(_ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError)
     -> Bool
   {
-    if isClone(member) { return false }
+    if clones.contains(member) { return false }
     return try state.hasMember(member, id, relationship)
   }
 
   package func referrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
-    try state.referrers(of: id, code).filter { !isClone($0) }
+    try state.referrers(of: id, code).filter { !clones.contains($0) }
   }
 
   package func holders(of constraint: CompiledConstraint, _ key: UniqueKey) throws(StoreError) -> [ObjectID] {
-    try state.holders(of: constraint, key).filter { !isClone($0) }
+    try state.holders(of: constraint, key).filter { !clones.contains($0) }
   }
 
   package func digest(of blob: BlobReference) throws(StoreError) -> UInt64 { try state.digest(of: blob) }

@@ -6,8 +6,10 @@
 import KVCloneCore
 import KVCloneRecords
 
-/// Looks up commits in a history, each once.
+/// Looks up commits in a history, and remembers the last ones.
 final class MergeHistory {
+  private static let knownCount = 1_000
+
   private let session: Session
   private var known: [UInt64: ObjectChange] = [:]
 
@@ -28,6 +30,7 @@ final class MergeHistory {
         return false
       }
     }
+    if known.count == Self.knownCount { known.removeAll(keepingCapacity: true) }
     known[commit] = change
     return change
   }

@@ -75,7 +75,7 @@ struct BranchLibrary {
   func setTitle(_ title: String) throws { try store.write { tx in try tx.set(shared, "title", .string(title)) } }
 
   /// The conflicts of publishing the branch.
-  func conflicts() throws -> [ObjectConflict] { try store.branches.planPublish(Self.name).conflicts }
+  func conflicts() throws -> ConflictList<ObjectConflict> { try store.branches.planPublish(Self.name).conflicts }
 }
 
 extension String {

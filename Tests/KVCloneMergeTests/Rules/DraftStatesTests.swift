@@ -1,3 +1,5 @@
+import Foundation
+import KVCloneLMDB
 import KVCloneMerge
 import KVCloneModel
 import KVCloneRecords
@@ -25,10 +27,17 @@ import Testing
     -> PlannedMerge
   {
     let sources = [clonedFolder: folder, clonedNote: note].merging(further) { $1 }
-    let ofSources = Dictionary(uniqueKeysWithValues: sources.map { ($0.value, $0.key) })
+    let space = ScratchSpace(directory: FileManager.default.temporaryDirectory.path)
+    let (ofClones, ofSources) = (ObjectMap(in: space), ObjectMap(in: space))
+    for (clone, source) in sources {
+      try ofClones.set(clone, to: source)
+      try ofSources.set(source, to: clone)
+    }
     let now = fixture.ours
-    let clones = sources.filter { now.entity(of: $0.key) != nil }
-    let remainder = try keepsClones.map { try CloneRemainder(of: clones, in: now, keepsClones: $0) }
+    let clones = ObjectSet(sources.keys.filter { now.entity(of: $0) != nil })
+    let remainder = try keepsClones.map {
+      try CloneRemainder(of: clones, ofClones, in: now, keepsClones: $0, space)
+    }
     var (mine, others) = (ObjectSet(), ObjectSet())
     now.changed(since: fixture.base).forEach { id in
       _ = others.insert(sources[id] ?? id)
@@ -38,12 +47,11 @@ import Testing
     return try MergePlanner.plan(
       fixture.base.schema,
       ours: MergeSideStates(
-        base: SourcesMergeState(fixture.base) { sources[$0] != nil },
-        now: SourcesMergeState(now) { sources[$0] != nil },
-        changed: mine),
+        base: SourcesMergeState(fixture.base, without: ofClones.keys),
+        now: SourcesMergeState(now, without: ofClones.keys), changed: mine),
       theirs: MergeSideStates(
-        base: ClonesMergeState(fixture.base, sources: sources, clones: ofSources),
-        now: ClonesMergeState(now, base: fixture.base, sources: sources, clones: ofSources),
+        base: ClonesMergeState(fixture.base, sources: ofClones, clones: ofSources),
+        now: ClonesMergeState(now, base: fixture.base, sources: ofClones, clones: ofSources),
         changed: others), clones: remainder, keepsOrders: outside.contains)
   }
 

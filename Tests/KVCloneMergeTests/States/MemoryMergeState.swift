@@ -209,7 +209,13 @@ final class MemoryMergeState: MergeState {
         for member in members(of: id, relationship) where !list.contains(member) { unlink(id, relationship, member) }
         for member in list { link(id, relationship, member) }
         objects[id]?.links[relationship.code] = list
-      case .delete(let ids): deletion = (Set(ids), delete(ids))
+      case .delete(let ids):
+        var asked: [ObjectID] = []
+        ids.forEach { id in
+          asked.append(id)
+          return true
+        }
+        deletion = (Set(asked), delete(asked))
       }
     }
     return deletion

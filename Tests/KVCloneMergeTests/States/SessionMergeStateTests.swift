@@ -75,7 +75,8 @@ import Testing
       store.schema, ours: side(store, [book, pages[20]]), theirs: side(branch, [book, pages[10], pages[20], new]))
     #expect(plan.openConflicts.map(\.kind) == [.bothChanged, .deletedTheirs])
     #expect(plan.counts["Page"]?.inserted == 1 && plan.counts["Page"]?.deleted == 1)
-    let orders = plan.operations.compactMap { if case .setOrder(book, _, let list) = $0 { list } else { nil } }
+    var orders: [[ObjectID]] = []
+    plan.forEachOperation { if case .setOrder(book, _, let list) = $0 { orders.append(list) } }
     #expect(orders == [pages.filter { $0 != pages[10] } + [new]])
   }
 }

@@ -15,14 +15,14 @@ extension JSONWriter {
       mergeCount(count)
     }
     endObject()
-    list("conflicts", Array(report.shownConflicts)) { $0.conflict($1, names) }
+    list("conflicts", report.shownConflicts) { $0.conflict($1, names) }
     member("conflictCount", report.conflicts.count)
-    list("resolved", Array(report.shownAnswers)) { json, resolved in
+    list("resolved", report.shownAnswers) { json, resolved in
       json.conflict(resolved.conflict, names)
       json.key("answer")
       json.answer(resolved.answer, names)
     }
-    member("resolvedCount", report.answered.count)
+    member("resolvedCount", report.answeredCount)
     if let estimates = report.estimates {
       list("changes", report.changes) { $0.change($1, names) }
       member("bytesWritten", estimates.bytesWritten)

@@ -10,9 +10,9 @@ struct MergeReport {
   let counts: [String: MergeCount]
   let objects: MergeCount
   /// The conflicts without an answer.
-  let conflicts: [ObjectConflict]
-  /// The conflicts with an answer.
-  let answered: [ResolvedConflict]
+  let conflicts: ConflictList<ObjectConflict>
+  /// The number of conflicts with an answer.
+  let answeredCount: Int
   /// The first changes of a plan, in ascending order of ids.
   let changes: [MergeChange]
   /// The reasons why the merge would fail, except conflicts.
@@ -24,19 +24,23 @@ struct MergeReport {
   /// The estimates of a plan.
   let estimates: (bytesWritten: UInt64, lock: Duration)?
 
-  /// The number of printed conflicts.
-  private let conflictLimit: Int
+  /// The printed conflicts without an answer.
+  let shownConflicts: [ObjectConflict]
+  /// The printed conflicts with an answer.
+  let shownAnswers: [ResolvedConflict]
 
   /// - Parameters:
   ///   - duration: the time that planning took.
   ///   - isJSON: whether the document has all conflicts: answers are added to them.
   init(_ plan: MergePlan, _ duration: Duration, isJSON: Bool) {
-    conflictLimit = isJSON ? .max : Self.limit
+    let limit = isJSON ? .max : Self.limit
     isMerged = false
     counts = plan.counts
     objects = plan.objects
     conflicts = plan.conflicts
-    answered = plan.resolved.filter { $0.answer != nil }
+    shownConflicts = Array(conflicts.prefix(limit))
+    answeredCount = plan.resolved.count - conflicts.count
+    shownAnswers = Array(plan.resolved.lazy.filter { $0.answer != nil }.prefix(limit))
     changes = plan.changes
     let stale = plan.staleAnswers.map { conflict in
       PlanIssue(MergeError(.staleAnswers, about: [conflict], "its answer is for other values; plan the merge again"))
@@ -50,12 +54,12 @@ struct MergeReport {
   }
 
   init(_ result: MergeResult, isJSON: Bool) {
-    conflictLimit = isJSON ? .max : Self.limit
     isMerged = true
     counts = result.counts
     objects = result.objects
-    conflicts = []
-    answered = result.resolved
+    (conflicts, shownConflicts) = ([], [])
+    answeredCount = result.resolved.count
+    shownAnswers = Array(result.resolved.prefix(isJSON ? .max : Self.limit))
     changes = []
     errors = []
     errorCount = 0
@@ -70,12 +74,6 @@ struct MergeReport {
     if !conflicts.isEmpty { return Failure.Code.conflicts }
     return errorCount > 0 ? Failure.Code.failure : nil
   }
-
-  /// The printed conflicts without an answer.
-  var shownConflicts: ArraySlice<ObjectConflict> { conflicts.prefix(conflictLimit) }
-
-  /// The printed conflicts with an answer.
-  var shownAnswers: ArraySlice<ResolvedConflict> { answered.prefix(conflictLimit) }
 
   /// All values that are printed.
   var values: [ObjectConflict.Value] {

@@ -97,7 +97,7 @@ struct MergeRunner {
     if report.objects.isEmpty, report.snapshots.isEmpty {
       return try output.paragraph("merged \(subject): no changes")
     }
-    let answered = report.answered.isEmpty ? "" : "; \(Text.count(report.answered.count, "conflict")) resolved"
+    let answered = report.answeredCount == 0 ? "" : "; \(Text.count(report.answeredCount, "conflict")) resolved"
     try output.paragraph("merged \(subject): \(report.objects.summary)\(answered)")
     if !report.snapshots.isEmpty {
       let noun = report.snapshots.count == 1 ? "snapshot" : "snapshots"
