@@ -14,7 +14,9 @@ package struct LayerFilling: ~Copyable {
   private var session: Session
   /// The indexes that have entries.
   private let indexes: Set<UInt16>
-  /// The references of the written records to blobs.
+  /// The blobs that written records refer to.
+  private let blobs = SerialSet()
+  /// The number of references to a blob, if it is more than one.
   private var references: [UInt64: UInt64] = [:]
 
   /// - Parameters:
@@ -58,14 +60,15 @@ package struct LayerFilling: ~Copyable {
   /// afterwards.
   package mutating func finish() throws(StoreError) {
     let tables = session.schema.tables.ofBlobs
-    for (serial, count) in references.sorted(by: { $0.key < $1.key }) {
-      if try session.storage.blobInfo(tables, serial) != nil { continue }
+    try blobs.forEach { (serial) throws(StoreError) in
+      if try session.storage.blobInfo(tables, serial) != nil { return true }
       let past = StorageTransaction(lookingInto: source)
       guard var info = try past.blobInfo(tables, serial) else {
         throw tables.corrupted(serial, "An object of a branch refers to it, but the blob is missing.")
       }
-      info.referenceCount = count
+      info.referenceCount = references[serial] ?? 1
       try session.storage.store(tables, serial, info)
+      return true
     }
   }
 
@@ -95,7 +98,7 @@ package struct LayerFilling: ~Copyable {
     if let wanted {
       let view = try session.schema.view(of: wanted.span.bytes, id: id)
       let entity = try session.schema.entity(of: view, id: id)
-      for blob in entity.blobs(in: view) { references[blob.id, default: 0] += 1 }
+      for blob in entity.blobs(in: view) where !blobs.insert(blob.id) { references[blob.id, default: 1] += 1 }
       new = try youngKeys(id, wanted)
     }
     for key in old where !new.contains(key) {
