@@ -71,9 +71,9 @@ package struct MemberChanges {
   /// Compares two lists.
   package init(from old: [ObjectID], to new: [ObjectID]) {
     if old == new { return }
-    let (known, present) = (Set(old), Set(new))
+    let (known, present) = (MemberSet(old), MemberSet(new))
     added = new.filter { !known.contains($0) }
     removed = old.filter { !present.contains($0) }
-    isReordered = old.filter(present.contains) != new.filter(known.contains)
+    isReordered = !old.lazy.filter(present.contains).elementsEqual(new.lazy.filter(known.contains))
   }
 }
