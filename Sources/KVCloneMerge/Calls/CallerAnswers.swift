@@ -1,38 +1,51 @@
+import KVCloneLMDB
 import KVCloneModel
 import Synchronization
 
 /// The answers of ``MergeOptions/resolve``, which is not called under the write lock (M7): a plan that is made there
 /// has the answers that the closure gave for the same conflicts before.
 final class CallerAnswers: Sendable {
-  private struct Question: Hashable {
-    let place: ObjectConflict.Place
-    let fingerprint: UInt64
-  }
-
   private struct State {
-    var answers: [Question: ConflictAnswer?] = [:]
+    /// The address of each answer in `records`, by its conflict.
+    let addresses: ScratchMap<WideHash, UInt64>
+    let records: ScratchRecords
     var mayAsk = true
     var lacksAnswers = false
   }
 
   private let closure: @Sendable (ObjectConflict) throws -> ConflictAnswer?
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
-  init(_ closure: @escaping @Sendable (ObjectConflict) throws -> ConflictAnswer?) {
+  /// - Parameter scratchDirectory: the directory of a temporary file for many answers.
+  init(
+    _ closure: @escaping @Sendable (ObjectConflict) throws -> ConflictAnswer?,
+    scratchDirectory: String
+  ) {
     self.closure = closure
+    let space = ScratchSpace(directory: scratchDirectory)
+    state = Mutex(State(addresses: ScratchMap(in: space), records: ScratchRecords(in: space)))
   }
 
   func answer(_ conflict: ObjectConflict) throws -> ConflictAnswer? {
-    let question = Question(place: conflict.place, fingerprint: conflict.fingerprint)
+    let question = WideHash { hasher in
+      hasher.combine(conflict.place)
+      hasher.combine(conflict.fingerprint)
+    }
     let known: ConflictAnswer?? = state.withLock { state in
-      if let known = state.answers[question] { return .some(known) }
+      if let address = state.addresses[question] {
+        var reader = state.records.reader(at: address)
+        return .some(reader.answer())
+      }
       if state.mayAsk { return nil }
       state.lacksAnswers = true
       return .some(nil)
     }
     if let known { return known }
     let answer = try closure(conflict)
-    state.withLock { state in _ = state.answers.updateValue(answer, forKey: question) }
+    try state.withLock { state in
+      try state.addresses.set(question, to: state.records.end)
+      try state.records.append(answer)
+    }
     return answer
   }
 

@@ -12,7 +12,9 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
 
   init(_ subject: Subject, _ options: MergeOptions) {
     self.subject = subject
-    let answers = options.resolve.map { CallerAnswers($0) }
+    let answers = options.resolve.map { closure in
+      CallerAnswers(closure, scratchDirectory: subject.store.context.scratchDirectory())
+    }
     var own = options
     if let answers { own.resolve = { conflict in try answers.answer(conflict) } }
     self.answers = answers

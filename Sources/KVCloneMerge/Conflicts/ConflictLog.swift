@@ -93,7 +93,7 @@ extension ScratchRecords {
     }
   }
 
-  fileprivate func append(_ answer: ConflictAnswer?) throws(StoreError) {
+  func append(_ answer: ConflictAnswer?) throws(StoreError) {
     switch answer {
     case nil: try append(0 as UInt8)
     case .side(.ours): try append(1 as UInt8)
@@ -149,7 +149,7 @@ extension ScratchRecords.Reader {
       date: optional { Date(timeIntervalSinceReferenceDate: Double(bitPattern: $0.number())) })
   }
 
-  fileprivate mutating func answer() -> ConflictAnswer? {
+  mutating func answer() -> ConflictAnswer? {
     switch number(UInt8.self) {
     case 1: .side(.ours)
     case 2: .side(.theirs)

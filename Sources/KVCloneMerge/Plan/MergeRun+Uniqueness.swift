@@ -16,29 +16,11 @@ extension MergeRun {
     }
   }
 
-  /// The values of an object under a constraint, as a hash of 128 bits that differs from process to process: equal ones
-  /// are taken for equal values.
-  private struct KeyHash: Hashable, BitwiseCopyable {
-    private let first: Int
-    private let second: Int
-
-    init(_ constraint: CompiledConstraint, _ key: UniqueKey) {
-      func hash(_ seed: Int) -> Int {
-        var hasher = Hasher()
-        hasher.combine(seed)
-        hasher.combine(constraint.indexID)
-        hasher.combine(key)
-        return hasher.finalize()
-      }
-      (first, second) = (hash(1), hash(2))
-    }
-  }
-
   /// Unites new objects with those of the other side that have the same unique values, and notes all other violations.
   func uniteObjects(_ clones: CloneRemainder?) throws {
     let open = ScratchMap<Pair, Bool>(in: space)
     for isLast in [false, true] {
-      let keys = ScratchMap<KeyHash, UInt64>(in: space)
+      let keys = ScratchMap<WideHash, UInt64>(in: space)
       let candidates = try objectsWithNewKeys()
       try candidates.forEach { (id) throws -> Bool in
         guard let entity = try entity(id) else { return true }
@@ -132,9 +114,12 @@ extension MergeRun {
   /// Returns another object of the result with the same values.
   private func holder(
     _ constraint: CompiledConstraint, _ key: UniqueKey, _ id: ObjectID, _ candidates: ObjectSet,
-    _ keys: ScratchMap<KeyHash, UInt64>
+    _ keys: ScratchMap<WideHash, UInt64>
   ) throws -> ObjectID? {
-    let hash = KeyHash(constraint, key)
+    let hash = WideHash { hasher in
+      hasher.combine(constraint.indexID)
+      hasher.combine(key)
+    }
     if let known = keys[hash].map(ObjectID.init(rawValue:)), try entity(known) != nil { return known }
     try keys.set(hash, to: id.rawValue)
     for other in try ours.now.holders(of: constraint, key) where other != id && !candidates.contains(other) {
