@@ -4,8 +4,9 @@ package import KVCloneRecords
 
 /// The clones of one call under the ids of their sources: theirs in the merge of a draft (P2, P3).
 ///
-/// A link to a clone leads to its source, and so does one between a clone and a source. Otherwise, the sources are
-/// hidden. Other objects are shown unchanged, so that an object made below the clones is part of the source's graph (P4).
+/// A link to a clone leads to its source, and one between a clone and a source is one between sources. Otherwise, the
+/// sources are hidden. Other objects are shown unchanged, so that an object made below the clones is part of the
+/// source's graph (P4).
 package final class ClonesMergeState: MergeState {
   private let state: any MergeState
   private let base: (any MergeState)?
