@@ -17,9 +17,11 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     }
     var own = options
     if let answers { own.resolve = { conflict in try answers.answer(conflict) } }
+    let monitor = MergeMonitor(options.progress)
+    own.check = { count in try monitor.check(.mark, count, of: nil) }
     self.answers = answers
     self.options = own
-    monitor = MergeMonitor(options.progress)
+    self.monitor = monitor
   }
 
   private static var maximumAttempts: Int { 9 }

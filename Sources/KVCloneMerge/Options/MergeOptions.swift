@@ -54,6 +54,8 @@ public struct MergeOptions: Sendable {
   /// Whether the sides of the call are those of the opposite direction: rules, answers and conflicts are exchanged. A
   /// publish of chosen objects updates the branch first, and remains a publish to its caller (M13).
   var exchangesSides = false
+  /// Called while a merge is planned, with the number of steps so far; throws if the merge was cancelled.
+  var check: @Sendable (Int) throws -> Void = { _ in }
   /// Receives the progress on the merging thread; nil for none.
   public var progress: (@Sendable (OperationProgress) -> Void)?
 

@@ -15,6 +15,7 @@ extension MergeRun {
 
   func mergeAttributes() throws {
     try forEachShared { id, entity in
+      try step()
       let mine = try ours.now.values(of: id, entity)
       let values = Values(
         isNew: try theirs.base(of: id).entity(of: id) == nil,

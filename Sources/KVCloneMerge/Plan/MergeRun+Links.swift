@@ -5,6 +5,7 @@ import KVCloneModel
 extension MergeRun {
   func mergeLinks() throws {
     try forEachShared { id, entity in
+      try step()
       for relationship in entity.relationships where ends.isCompared(relationship) {
         if relationship.isToMany {
           try mergeMembers(id, entity, relationship)
@@ -14,6 +15,7 @@ extension MergeRun {
       }
     }
     try forEachInserted { id, entity in
+      try step()
       for relationship in entity.relationships where ends.isCompared(relationship) {
         for member in try theirs.now.members(of: id, relationship) { try link(id, relationship, to: member) }
       }

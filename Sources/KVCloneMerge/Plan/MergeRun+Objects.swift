@@ -6,6 +6,7 @@ extension MergeRun {
   /// Sorts the objects that theirs changed by the states that have them.
   func classify() throws {
     try theirs.changed.forEach { (id) throws -> Bool in
+      try step()
       let mine = try ours.now.entity(of: id)
       if try theirs.now.entity(of: id) != nil {
         if mine != nil {

@@ -15,6 +15,8 @@ final class MergeRun {
   let ends: LinkEnds
   var book: MergeRuleBook
   var resolver: ConflictResolver
+  private let check: (Int) throws -> Void
+  private var stepCount = 0
   let issues = PlanReasons()
 
   /// The objects of both sides that theirs changed.
@@ -72,6 +74,15 @@ final class MergeRun {
     wishedPartners = PropertySet(in: space)
     united = ObjectMap(in: space)
     orders = MergedOrders(in: space)
+    check = options.check
+  }
+
+  /// Notes a step of the work, which is about one object.
+  ///
+  /// - Throws: the error of a cancelled merge.
+  func step() throws {
+    stepCount += 1
+    if stepCount.isMultiple(of: 1024) { try check(stepCount) }
   }
 
   func states(_ side: MergeSide) -> MergeSideStates { side == .ours ? ours : theirs }

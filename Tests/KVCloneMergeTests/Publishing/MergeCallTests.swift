@@ -31,6 +31,12 @@ import Testing
       }
     }
 
+    func insertTags(_ count: Int) throws {
+      try branch.write { tx in
+        for number in 0..<count { try tx.insert("Tag", ["name": .string("\(number)")]) }
+      }
+    }
+
     /// Changes what the branch changed.
     func collide() throws {
       try store.write { tx in
@@ -103,6 +109,22 @@ import Testing
     let last = try #require(phases.withLock { $0.last })
     #expect(last.phase == .commit && last.completed == last.total)
     #expect(try CheckedStore.issues(store) == [])
+  }
+
+  @Test("M11: a plan reports its progress, and ends when its task is cancelled") func m11Planning() async throws {
+    let shelf = try Shelf(.memory)
+    try shelf.insertTags(3_000)
+    let steps = Mutex<[Int]>([])
+    var options = MergeOptions()
+    options.progress = { progress in
+      steps.withLock { $0.append(progress.completed) }
+      if progress.completed > 0 { withUnsafeCurrentTask { $0?.cancel() } }
+    }
+    let branches = shelf.store.branches
+    let task = Task { [options] in _ = try branches.planPublish("draft", options: options) }
+    let error = await #expect(throws: MergeError.self) { try await task.value }
+    #expect(error?.kind == .cancelled)
+    #expect(steps.withLock { $0 } == [0, 1_024])
   }
 
   @Test("M7: the closure for conflicts is called without the write lock, however often the store changes")
