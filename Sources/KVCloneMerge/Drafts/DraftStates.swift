@@ -70,7 +70,7 @@ struct DraftStates: MergeStates {
     let changes = try SnapshotComparison.changes(in: base.value.epoch..<(.max), base.value, now)
     let inserted = try ObjectSet.inserted(since: horizon, in: now)
     var (ofSources, ofClones) = (ObjectSet(), ObjectSet())
-    for set in [changes.objects, inserted] {
+    for set in [changes.objects, inserted, try inserted.referenced(in: now)] {
       set.forEach { changed in
         if let source = own[changed] {
           _ = ofClones.insert(source)
@@ -165,6 +165,26 @@ extension ObjectSet {
       try session.storage.scanToEnd(of: table, from: first.bytes) { (key, _) throws(StoreError) in
         _ = found.insert(try schema.objectID(key))
         return true
+      }
+    }
+    return found
+  }
+
+  /// The objects that these refer to without an inverse. Such a link of a new object changes nothing of its target but
+  /// a list of referrers, of which an earlier snapshot may see nothing.
+  func referenced(in session: borrowing Session) throws(StoreError) -> ObjectSet {
+    var found = ObjectSet()
+    let roots = session.schema.entities.filter { $0.relationships.contains { !$0.hasInverse } }.map(\.rootCode)
+    var windows = ReadWindows(session.storage)
+    for rootCode in Set(roots).sorted() {
+      var next = set(rootCode: rootCode)?.next(from: 0)
+      while let serial = next {
+        next = set(rootCode: rootCode)?.next(from: serial + 1)
+        windows.next()
+        let id = ObjectID(rootCode: rootCode, serial: serial)
+        for relationship in try session.entity(of: id).relationships where !relationship.hasInverse {
+          for target in try session.members(id, relationship) { _ = found.insert(target) }
+        }
       }
     }
     return found

@@ -45,9 +45,12 @@ struct BranchStates: MergeStates {
     }
     let changes = try SnapshotComparison.changes(in: layer.baseEpoch..<(.max), snapshot, session(view))
     var changed = changes.objects
-    try ObjectSet.inserted(since: horizon, in: session(view)).forEach { id in
-      _ = changed.insert(id)
-      return true
+    let inserted = try ObjectSet.inserted(since: horizon, in: session(view))
+    for set in [inserted, try inserted.referenced(in: session(view))] {
+      set.forEach { id in
+        _ = changed.insert(id)
+        return true
+      }
     }
     let own = try Self.objects(changedIn: layer.code, tables, storage)
     let (storeChange, branchChange) = (MergeHistory(session(view)), MergeHistory(session(overlay)))

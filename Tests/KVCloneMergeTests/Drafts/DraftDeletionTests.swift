@@ -45,6 +45,18 @@ import Testing
     }
   }
 
+  @Test("P5, M4: a new link to the source of a deleted clone is a conflict, also without an inverse")
+  func p5GainedReference() throws {
+    let fixture = try DraftFixture()
+    let store = fixture.store
+    let draft = try fixture.draft()
+    try store.delete([try fixture.clone(of: fixture.sections[0])])
+    try store.insert("Document", ["slug": "z"], relationships: ["lead": [fixture.sections[0]]])
+    let conflicts = try store.drafts.planMerge(draft).conflicts
+    #expect(conflicts.map(\.kind) == [.deletedTheirs] && conflicts.map(\.id) == [fixture.sections[0]])
+    try fixture.check()
+  }
+
   @Test("P5: a draft without its root is refused: it is discarded by deleting it", arguments: StorageKind.allCases)
   func p5DiscardedDraft(_ kind: StorageKind) throws {
     let fixture = try DraftFixture(kind)

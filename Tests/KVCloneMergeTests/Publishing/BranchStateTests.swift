@@ -77,4 +77,20 @@ import Testing
     }
     try library.expectNothingLeft(of: "draft", blobs: 0)
   }
+  @Test("M4: an object gains the links of new objects, also those without an inverse", arguments: StorageKind.allCases)
+  func m4GainedReference(_ kind: StorageKind) throws {
+    let fixture = try DraftFixture(kind)
+    let store = fixture.store
+    let target = try store.insert("Document", ["slug": "z"])
+    let branch = try store.branches.create("draft")
+    try branch.write { tx in _ = try tx.delete([target]) }
+    let bookmark = try store.insert("Bookmark", ["name": "new"], relationships: ["document": [target]])
+    let published = try store.branches.planPublish("draft").conflicts
+    #expect(published.map(\.kind) == [.deletedTheirs] && published.map(\.id) == [target])
+    let updated = try store.branches.planUpdate("draft").conflicts
+    #expect(updated.map(\.kind) == [.deletedOurs] && updated.map(\.id) == [target])
+    try store.branches.update("draft", options: MergeOptions(policy: .theirs))
+    #expect(try branch.toOne(bookmark, "document") == target)
+    try fixture.check()
+  }
 }
