@@ -81,8 +81,7 @@ struct DraftStates: MergeStates {
         return true
       }
     }
-    let history = MergeHistory(session(view))
-    present = SessionMergeState(session(view)) { (commit) throws(StoreError) in try history.change(commit) }
+    present = SessionMergeState(session(view), history: MergeHistory(session(view), since: base.value.commit))
     let then = SessionMergeState(session(past))
     sides = (
       MergeSideStates(

@@ -53,14 +53,11 @@ struct BranchStates: MergeStates {
       }
     }
     let own = try Self.objects(changedIn: layer.code, tables, storage)
-    let (storeChange, branchChange) = (MergeHistory(session(view)), MergeHistory(session(overlay)))
+    // What the branch deleted before its base moved is still missing on it.
+    let histories = (store: MergeHistory(session(view), since: snapshot.commit), branch: MergeHistory(session(overlay)))
     base = SessionMergeState(session(SnapshotBackend(engine, preimages: schema.tables.preimages, horizon)))
-    ofStore = (
-      SessionMergeState(session(view)) { (commit) throws(StoreError) in try storeChange.change(commit) }, changed
-    )
-    ofBranch = (
-      SessionMergeState(session(overlay)) { (commit) throws(StoreError) in try branchChange.change(commit) }, own
-    )
+    ofStore = (SessionMergeState(session(view), history: histories.store), changed)
+    ofBranch = (SessionMergeState(session(overlay), history: histories.branch), own)
     if isMoving { try Self.refuseOpenDrafts(of: name, in: session(overlay)) }
   }
 

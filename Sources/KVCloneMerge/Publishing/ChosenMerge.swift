@@ -81,11 +81,11 @@ struct ChosenMerge: MergeSubject {
     let chosen = try chosenObjects(store: session, branch: branch, united, options) { id throws(StoreError) in
       try present.entity(of: id) != nil
     }
+    let theirs = ChosenMergeState(store: present, branch: updated, before: states.sides.theirs.now, chosen: chosen)
     return try MergePlanner.plan(
       store.schema, ours: MergeSideStates(base: present, now: present, changed: ObjectSet()),
       theirs: MergeSideStates(
-        base: present, now: ChosenMergeState(store: present, branch: updated, chosen: chosen),
-        changed: try states.allChanged(with: branch.storage)), options: options,
+        base: present, now: theirs, changed: try states.allChanged(with: branch.storage)), options: options,
       scratchDirectory: store.context.scratchDirectory)
   }
 

@@ -10,11 +10,14 @@ import KVCloneRecords
 final class ChosenMergeState: MergeState {
   private let store: any MergeState
   private let branch: any MergeState
+  private let before: any MergeState
   private let chosen: ObjectSet
 
-  init(store: any MergeState, branch: any MergeState, chosen: ObjectSet) {
+  /// - Parameter before: the branch before its update, with its last changes.
+  init(store: any MergeState, branch: any MergeState, before: any MergeState, chosen: ObjectSet) {
     self.store = store
     self.branch = branch
+    self.before = before
     self.chosen = chosen
   }
 
@@ -111,5 +114,7 @@ final class ChosenMergeState: MergeState {
     }
   }
 
-  func lastChange(of id: ObjectID) throws(StoreError) -> ObjectChange? { try state(of: id).lastChange(of: id) }
+  func lastChange(of id: ObjectID) throws(StoreError) -> ObjectChange? {
+    try (chosen.contains(id) ? before : store).lastChange(of: id)
+  }
 }

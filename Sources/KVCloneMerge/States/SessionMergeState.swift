@@ -7,12 +7,18 @@ package final class SessionMergeState: MergeState {
   private let session: Session
   /// The author and time of a commit, from the history; nil for a commit that it lacks.
   private let change: (UInt64) throws(StoreError) -> ObjectChange?
+  /// The commit that deleted an object, from the history; nil if it lacks that.
+  private let deletion: (ObjectID) throws(StoreError) -> ObjectChange?
 
-  /// - Parameter change: returns the author and time of a commit.
+  /// - Parameters:
+  ///   - deletion: returns the commit that deleted an object.
+  ///   - change: returns the author and time of a commit.
   package init(
-    _ session: consuming Session, change: @escaping (UInt64) throws(StoreError) -> ObjectChange? = { _ in nil }
+    _ session: consuming Session, deletion: @escaping (ObjectID) throws(StoreError) -> ObjectChange? = { _ in nil },
+    change: @escaping (UInt64) throws(StoreError) -> ObjectChange? = { _ in nil }
   ) {
     self.session = session
+    self.deletion = deletion
     self.change = change
   }
 
@@ -110,7 +116,7 @@ package final class SessionMergeState: MergeState {
         throw session.schema.corrupted(id, error)
       }
     }
-    guard let commit else { return nil }
+    guard let commit else { return try deletion(id) }
     return try change(commit)
   }
 }

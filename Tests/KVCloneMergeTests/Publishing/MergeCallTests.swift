@@ -161,6 +161,37 @@ import Testing
     #expect(conflict.oursChange?.date != nil && conflict.theirsChange?.date != nil)
   }
 
+  @Test("M15: a conflict of a deleted object names the commit that deleted it, also after an update")
+  func m15Deletion() throws {
+    let shelf = try Shelf(.lmdb, tracksHistory: true)
+    let (store, pages) = (shelf.store, shelf.pages)
+    let ofBranch = try store.info().commit
+    try store.write { tx in
+      tx.author = "Eve"
+      _ = try tx.delete([pages[1]])
+    }
+    let ofStore = try store.info().commit
+    func expectChanges(_ plan: MergePlan, sourceLocation: SourceLocation = #_sourceLocation) throws {
+      let deletedOurs = try #require(plan.conflicts.first { $0.kind == .deletedOurs }, sourceLocation: sourceLocation)
+      #expect(deletedOurs.id == pages[1] && deletedOurs.oursChange?.commit == ofStore, sourceLocation: sourceLocation)
+      #expect(deletedOurs.oursChange?.author == "Eve" && deletedOurs.oursChange?.date != nil)
+      #expect(deletedOurs.theirsChange?.commit == ofBranch, sourceLocation: sourceLocation)
+    }
+    try expectChanges(store.branches.planPublish("draft"))
+    try expectChanges(store.branches.planPublish("draft", only: [pages[1]]))
+    try store.branches.update("draft", options: MergeOptions(policy: .ours))
+    try store.write { tx in try tx.set(pages[0], "text", .string("yours")) }
+    let last = try store.info().commit
+    let conflict = try #require(try store.branches.planPublish("draft").conflicts.first)
+    #expect(conflict.kind == .deletedTheirs && conflict.id == pages[0])
+    #expect(conflict.theirsChange?.commit == ofBranch && conflict.theirsChange?.date != nil)
+    #expect(conflict.oursChange?.commit == last)
+    // Without the history of that time, nobody is named.
+    try shelf.branch.purgeHistory(before: shelf.branch.currentToken())
+    let purged = try #require(try store.branches.planPublish("draft").conflicts.first)
+    #expect(purged.kind == .deletedTheirs && purged.theirsChange == nil)
+  }
+
   @Test(
     "M17: both directions have the same conflicts with the sides exchanged", arguments: [StorageKind.memory, .lmdb])
   func m17(_ kind: StorageKind) throws {

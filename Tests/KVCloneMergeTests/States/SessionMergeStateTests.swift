@@ -24,7 +24,7 @@ import Testing
       }
       return (book, other, pages, tags)
     }
-    let state = SessionMergeState(try store.readSession()) { ObjectChange(commit: $0) }
+    let state = SessionMergeState(try store.readSession(), change: { ObjectChange(commit: $0) })
     let entity = try #require(try state.entity(of: book))
     let list = try entity.relationship("pages")
     #expect(try state.members(of: book, list) == pages)
