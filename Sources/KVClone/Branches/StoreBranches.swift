@@ -70,7 +70,8 @@ public struct StoreBranches: Sendable {
     return try BranchRecords.all(session.storage, tables).map { BranchInfo($0.name, $0.value) }
   }
 
-  /// Returns the size of what only the base of a branch retains, in bytes: preimages and blobs.
+  /// Returns the size of what only the bases of a branch retain, in bytes: preimages and blobs. Snapshots of the branch
+  /// keep the base that it had before a merge or a reset.
   ///
   /// The duration depends on the changes of the store since the base.
   ///
@@ -83,10 +84,13 @@ public struct StoreBranches: Sendable {
   package func retainedBytes(of name: String, isCancelled: () -> Bool) throws(StoreError) -> UInt64 {
     let tables = try existingTables(name)
     let session = try store.readSession()
-    let base = try BranchRecords.existing(session.storage, tables, name).present
-    let value = try Snapshots.existing(session.storage, store.schema.tables, base.baseName, epoch: base.baseEpoch)
+    let layers = try BranchRecords.existing(session.storage, tables, name).layers
+    for layer in layers {
+      _ = try Snapshots.existing(session.storage, store.schema.tables, layer.baseName, epoch: layer.baseEpoch)
+    }
     let all = try Snapshots.all(session.storage, store.schema.tables).map(\.value)
-    return try PreimageSweeper(session).retainedByteCount(of: value, among: all, isCancelled: isCancelled)
+    return try PreimageSweeper(session).retainedByteCount(
+      of: Set(layers.map(\.baseEpoch)), among: all, isCancelled: isCancelled)
   }
 
   /// Returns the hidden snapshots that are bases of branches or drafts, in the order of creation. They cannot be

@@ -166,7 +166,7 @@ package struct CloneBase: Sendable {
   package func retainedByteCount(in store: ObjectStore) throws(StoreError) -> UInt64 {
     let session = try store.readSession()
     let all = try Snapshots.all(session.storage, session.schema.tables).map(\.value)
-    return try PreimageSweeper(session).retainedByteCount(of: value, among: all) { false }
+    return try PreimageSweeper(session).retainedByteCount(of: [value.epoch], among: all) { false }
   }
 
   // MARK: Ending

@@ -18,7 +18,16 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
   ///   - doomed: the epochs of the snapshots to delete.
   ///   - snapshots: all snapshots, including those to delete, in the order of their epochs.
   package mutating func sweep(_ doomed: Set<UInt64>, among snapshots: [SnapshotValue]) throws(StoreError) {
+    for gap in gaps(doomed, among: snapshots) { try sweep(gap.epochs, neededSince: gap.older) }
+  }
+
+  /// Returns the epochs of the preimages that snapshots to delete may need, each with the youngest remaining snapshot
+  /// before it.
+  private borrowing func gaps(_ doomed: Set<UInt64>, among snapshots: [SnapshotValue])
+    -> [(epochs: Range<UInt64>, older: SnapshotHorizon?)]
+  {
     // Preimages between two remaining snapshots were needed by the older one, or by the deleted ones.
+    var gaps: [(epochs: Range<UInt64>, older: SnapshotHorizon?)] = []
     var older: SnapshotHorizon?
     var first: UInt64?
     for snapshot in snapshots {
@@ -27,11 +36,12 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
         if first == nil { first = epoch }
         continue
       }
-      if let start = first { try sweep(start..<epoch, neededSince: older) }
+      if let start = first { gaps.append((start..<epoch, older)) }
       first = nil
       older = SnapshotHorizon(snapshot, session.schema.orderedLists)
     }
-    if let start = first { try sweep(start..<UInt64.max, neededSince: older) }
+    if let start = first { gaps.append((start..<UInt64.max, older)) }
+    return gaps
   }
 
   /// Deletes the preimages of some epochs that no snapshot needs anymore.
@@ -121,30 +131,33 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
     return byteCount
   }
 
-  /// Returns the number of bytes that deleting a snapshot would free: the preimages that only it needs, and the blobs
-  /// that they retain.
+  /// Returns the number of bytes that deleting snapshots would free: the preimages that only they need, and the blobs
+  /// that these retain.
   ///
+  /// - Parameters:
+  ///   - doomed: the epochs of the snapshots.
+  ///   - snapshots: all snapshots, in the order of their epochs.
   /// - Throws: `cancelled` after `isCancelled` returned true.
   borrowing func retainedByteCount(
-    of snapshot: SnapshotValue, among all: [SnapshotValue], isCancelled: () -> Bool
+    of doomed: Set<UInt64>, among snapshots: [SnapshotValue], isCancelled: () -> Bool
   ) throws(StoreError) -> UInt64 {
-    let older = all.last { $0.epoch < snapshot.epoch }.map { SnapshotHorizon($0, session.schema.orderedLists) }
-    let end = all.first { $0.epoch > snapshot.epoch }?.epoch ?? .max
     var sum: UInt64 = 0
     var windows = ReadWindows(session.storage)
-    var next: SavedKeysKey? = SavedKeysKey(epoch: snapshot.epoch, commit: 0, part: 0)
-    while let start = next, let list = try PreimageKeyList(session, from: start, before: end) {
-      if isCancelled() { throw StoreError(.cancelled, "counting the retained bytes was cancelled; repeat it") }
-      next = list.place.following
-      guard let older else {
-        sum = sum.addingReportingOverflow(list.byteCount).partialValue
-        continue
-      }
-      for (table, key) in list.keys {
-        windows.next()
-        if try isNeeded(table, key, epoch: list.place.epoch, since: older) { continue }
-        let byteCount = try retainedByteCount(table, key, epoch: list.place.epoch)
-        sum = sum.addingReportingOverflow(byteCount).partialValue
+    for gap in gaps(doomed, among: snapshots) {
+      var next: SavedKeysKey? = SavedKeysKey(epoch: gap.epochs.lowerBound, commit: 0, part: 0)
+      while let start = next, let list = try PreimageKeyList(session, from: start, before: gap.epochs.upperBound) {
+        if isCancelled() { throw StoreError(.cancelled, "counting the retained bytes was cancelled; repeat it") }
+        next = list.place.following
+        guard let older = gap.older else {
+          sum = sum.addingReportingOverflow(list.byteCount).partialValue
+          continue
+        }
+        for (table, key) in list.keys {
+          windows.next()
+          if try isNeeded(table, key, epoch: list.place.epoch, since: older) { continue }
+          let byteCount = try retainedByteCount(table, key, epoch: list.place.epoch)
+          sum = sum.addingReportingOverflow(byteCount).partialValue
+        }
       }
     }
     return sum

@@ -72,7 +72,7 @@ public final class Snapshot: Sendable {
     let value = try Snapshots.existing(session.storage, session.schema.tables, info.name, epoch: info.epoch)
     let all = try Snapshots.all(session.storage, session.schema.tables)
     return try PreimageSweeper(session).retainedByteCount(
-      of: value, among: all.map(\.value), isCancelled: isCancelled)
+      of: [value.epoch], among: all.map(\.value), isCancelled: isCancelled)
   }
 
   /// Adds a hold, which prevents the deletion of the snapshot until it is released. Repeating a hold with the same tag

@@ -127,4 +127,23 @@ import Testing
     for name in try branch.snapshots().map(\.name) { try branch.deleteSnapshot(named: name) }
     try library.expectNothingLeft(of: "draft", blobs: 2)
   }
+
+  @Test(
+    "B1: the retained bytes of a branch include earlier bases that its snapshots keep", arguments: StorageKind.allCases)
+  func b1RetainedBytes(_ kind: StorageKind) throws {
+    let library = try Library(kind)
+    let store = library.store
+    let branch = try store.branches.create("draft")
+    try store.write { tx in try tx.set(library.book, "cover", nil) }
+    let retained = try store.branches.retainedBytes(of: "draft")
+    #expect(retained > 5_000)
+    try library.setTitle("mine", in: branch)
+    try store.branches.publish("draft")
+    #expect(try store.branches.retainedBytes(of: "draft") == retained)
+    try store.branches.reset("draft")
+    #expect(try store.branches.retainedBytes(of: "draft") == retained)
+    for snapshot in try branch.snapshots() { try branch.deleteSnapshot(named: snapshot.name) }
+    #expect(try store.branches.retainedBytes(of: "draft") == 0)
+    try library.check()
+  }
 }
