@@ -58,24 +58,38 @@ package struct CloneBase: Sendable {
   // MARK: Finding
 
   /// Nil for other snapshots, and for a base with a malformed description.
-  private init?(_ name: String, _ value: SnapshotValue) {
-    guard value.isDraft, let number = UInt32(name.dropFirst()),
+  package init?(_ name: String, _ value: SnapshotValue) {
+    guard value.isDraft, name.hasPrefix("@"), let number = UInt32(name.dropFirst()),
       let info = try? JSONDecoder().decode([String: String].self, from: Data(value.userInfo)),
-      let roots = info["roots"], let clones = info["clones"]
+      let roots = info["roots"].flatMap(Self.roots), let clones = info["clones"].flatMap(Self.clones)
     else { return nil }
     self.number = number
     self.value = value
     author = info["author"] ?? ""
-    self.roots = roots.split(separator: ";", omittingEmptySubsequences: false).map { copy in
-      copy.split(separator: ",").compactMap { UInt64($0).map { ObjectID(rawValue: $0) } }
+    self.roots = roots
+    self.clones = clones
+  }
+
+  private static func roots(_ text: String) -> [[ObjectID]]? {
+    var roots: [[ObjectID]] = []
+    for copy in text.split(separator: ";", omittingEmptySubsequences: false) {
+      let ids = copy.split(separator: ",").map { UInt64($0).map { ObjectID(rawValue: $0) } }
+      if ids.isEmpty || ids.contains(nil) { return nil }
+      roots.append(ids.compactMap(\.self))
     }
-    self.clones = clones.split(separator: ",").compactMap { range in
+    return roots
+  }
+
+  private static func clones(_ text: String) -> [(rootCode: UInt16, serials: ClosedRange<UInt64>)]? {
+    var clones: [(rootCode: UInt16, serials: ClosedRange<UInt64>)] = []
+    for range in text.split(separator: ",") {
       let parts = range.split { $0 == ":" || $0 == "-" }
       guard parts.count == 3, let root = UInt16(parts[0]), let first = UInt64(parts[1]), let last = UInt64(parts[2]),
         first <= last
       else { return nil }
-      return (root, first...last)
+      clones.append((root, first...last))
     }
+    return clones
   }
 
   /// All bases of clones, in the order of their creation.
@@ -133,13 +147,14 @@ package struct CloneBase: Sendable {
     return isAbandoned
   }
 
-  /// Whether any base has expired, or has no clones any more.
-  static func isAnyOver(in session: borrowing Session) throws(StoreError) -> Bool {
-    for base in try all(in: session) {
-      if base.isExpired() { return true }
-      if try base.isAbandoned(in: session) { return true }
+  /// The names of the bases that have expired, have no clones any more, or cannot be used.
+  static func namesOfOver(in session: borrowing Session) throws(StoreError) -> [String] {
+    var names: [String] = []
+    for (name, value) in try Snapshots.all(session.storage, session.schema.tables) where value.isDraft {
+      if let base = CloneBase(name, value), !base.isExpired(), try !base.isAbandoned(in: session) { continue }
+      names.append(name)
     }
-    return false
+    return names
   }
 
   package func isExpired(at date: Date = Date()) -> Bool {

@@ -250,10 +250,7 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
     let expired = try Snapshots.ofAllLayers(session.storage, session.schema.tables)
       .filter { $0.value.isDeletable && ($0.value.expires ?? .infinity) <= now }.map(\.name)
     try delete(expired)
-    for base in try CloneBase.all(in: session) {
-      let isAbandoned = try base.isAbandoned(in: session)
-      if isAbandoned || base.isExpired() { try deleteBase(base.name) }
-    }
+    for base in try CloneBase.namesOfOver(in: session) { try deleteBase(base) }
     return expired
   }
 

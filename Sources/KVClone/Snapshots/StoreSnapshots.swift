@@ -77,7 +77,7 @@ struct StoreSnapshots {
   func deleteExpired() throws -> [String] {
     // Usually none is expired, so the write lock is not needed.
     let isNeeded = try all().contains { $0.isExpired() && $0.holds.isEmpty && !$0.isBase }
-    guard try isNeeded || CloneBase.isAnyOver(in: store.readSession()) else { return [] }
+    guard try isNeeded || !CloneBase.namesOfOver(in: store.readSession()).isEmpty else { return [] }
     return try change { (snapshots) throws(StoreError) in
       let expired = try snapshots.deleteExpired()
       snapshots.markDeleteOnly()

@@ -1,3 +1,4 @@
+import KVClone
 import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
@@ -47,6 +48,11 @@ extension StoreChecker {
     }
     if let epoch = try? session.counter(MetadataKey.epoch), snapshot.epoch == 0 || snapshot.epoch > epoch {
       report("has epoch \(snapshot.epoch), but the last epoch is \(epoch)")
+    }
+    if snapshot.isDraft, CloneBase(name, snapshot) == nil {
+      report(
+        "is the base of a draft with a malformed name or description, so its clones cannot be merged; `snapshot delete "
+          + "--expired` deletes it, and the clones are ordinary objects then")
     }
     for watermark in snapshot.watermarks {
       let stored = try? Metadata.serial(session.storage, session.schema.tables.metadata, rootCode: watermark.rootCode)
