@@ -10,6 +10,7 @@ extension SecondStore {
     try checkBlobs()
     try checkIndexes()
     try checkOperations()
+    try checkBranches()
   }
 
   /// Checks that provenance is deleted with its clone, and that recorded operations are valid.
@@ -191,12 +192,17 @@ extension SecondStore {
       let info = try SecondBlob(entry.payload)
       let serial = secondNumber(entry.key[...])
       described.insert(serial)
-      guard info.count == counts[serial] ?? 0, info.state == 1 || info.count > 0 else {
-        throw SecondError("a blob's count is not right")
+      if countedBlobs?.contains(serial) ?? true {
+        guard info.count == counts[serial] ?? 0, info.state == 1 || info.count > 0 else {
+          throw SecondError("a blob's count is not right")
+        }
       }
       let staged = counters["staged-" + String(format: "%016lx", serial)]
       guard staged == (info.state == 1 ? UInt64(info.stager) : nil) else { throw SecondError("an upload has no name") }
     }
+    // A branch shares the chunks of its store.
+    if countedBlobs != nil { return }
+    described.formUnion(try blobsDescribedElsewhere())
     for entry in try file.entries("blobs") where !described.contains(secondNumber(entry.key[..<8])) {
       throw SecondError("a chunk has no blob")
     }

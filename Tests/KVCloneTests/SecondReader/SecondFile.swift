@@ -17,8 +17,17 @@ struct SecondFile {
 
   static let codes: [String: UInt64] = [
     "metadata": 1, "links": 2, "blobs": 3, "blobinfo": 4, "indexes": 5, "changes": 6, "preimages": 7, "snapshots": 8,
-    "provenance": 9, "operations": 10, "redirects": 11,
+    "provenance": 9, "operations": 10, "redirects": 11, "overlays": 13, "branches": 14,
   ]
+
+  /// Whether a table has preimages, and entries in layers of branches.
+  static func isVersioned(_ code: UInt64) -> Bool { [2, 4, 5, 9].contains(code) || code > 0x8000 }
+
+  /// A file with other tables.
+  init(tables: [String: [SecondEntry]], of file: SecondFile) {
+    self.tables = tables
+    (bytes, lastPage) = (file.bytes, file.lastPage)
+  }
 
   init(path: String) throws { try self.init([UInt8](try Data(contentsOf: URL(fileURLWithPath: path + "/data.mdb")))) }
 
@@ -64,17 +73,20 @@ struct SecondFile {
 
   /// Verifies the checksum of a value, and returns the bytes after it.
   static func payload(of value: ArraySlice<UInt8>, key: [UInt8], table name: String) throws -> ArraySlice<UInt8> {
+    try payload(of: value, key: key, code: try code(name))
+  }
+
+  static func payload(of value: ArraySlice<UInt8>, key: [UInt8], code table: UInt64) throws -> ArraySlice<UInt8> {
     var bytes = SecondBytes(value)
     let check = try bytes.u64()
     let payload = bytes.rest()
-    let table = try code(name)
-    let isFormat = name == "metadata" && key == Array("format".utf8)
+    let isFormat = table == 1 && key == Array("format".utf8)
     let sum =
       isFormat
       ? secondXXH64(payload, seed: secondXXH64(key, seed: table))
       : secondXXH3(payload, seed: secondXXH3(key, seed: table))
     guard check == sum else {
-      throw SecondError("a checksum in \(name) does not hold")
+      throw SecondError("a checksum in table \(table) does not hold")
     }
     return payload
   }
@@ -92,7 +104,7 @@ struct SecondFile {
     return entries
   }
 
-  private static func code(_ name: String) throws -> UInt64 {
+  static func code(_ name: String) throws -> UInt64 {
     if let code = codes[name] { return code }
     guard name.hasPrefix("objects-"), let root = UInt64(name.dropFirst(8), radix: 16), 1...0x7FFF ~= root,
       name == "objects-" + String(format: "%04x", root)

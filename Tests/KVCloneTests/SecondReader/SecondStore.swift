@@ -13,23 +13,26 @@ struct SecondStore {
   /// All objects, by root entity and serial.
   let objects: [SecondRecord]
   let links: SecondLinks
+  /// The blobs that a branch counts; nil for a store, which counts all of its own.
+  let countedBlobs: Set<UInt64>?
 
   init(path: String) throws { try self.init(SecondFile(path: path)) }
 
-  init(_ file: SecondFile) throws {
+  init(_ file: SecondFile, countedBlobs: Set<UInt64>? = nil) throws {
     self.file = file
+    self.countedBlobs = countedBlobs
     var metadata: [String: ArraySlice<UInt8>] = [:]
     for entry in try file.entries("metadata") { metadata[String(decoding: entry.key, as: UTF8.self)] = entry.payload }
     guard let format = metadata["format"] else { throw SecondError("there is no format") }
     var bytes = SecondBytes(format)
     guard try bytes.u32() >= 3 else { throw SecondError("the file's format is older than this reader") }
-    guard try bytes.u32() <= 4 else { throw SecondError("the file's format is newer than this reader") }
+    guard try bytes.u32() <= 7 else { throw SecondError("the file's format is newer than this reader") }
     uuid = Array(try bytes.take(16))
     _ = try bytes.f64()
     var counters: [String: UInt64] = [:]
     var layouts: [UInt16: SecondLayout] = [:]
     for (name, payload) in metadata {
-      if ["commit", "epoch", "blob-serial", "catalog"].contains(name) || name.hasPrefix("serial-")
+      if ["commit", "epoch", "blob-serial", "catalog", "layer"].contains(name) || name.hasPrefix("serial-")
         || name.hasPrefix("staged-")
       {
         var bytes = SecondBytes(payload)
