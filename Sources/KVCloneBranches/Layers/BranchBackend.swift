@@ -30,9 +30,11 @@ package final class BranchBackend: StorageDecorator {
   /// The place of the last used count in the record.
   var lastCount = 0
 
+  /// - Parameter isStoreWritten: whether the store may change while the view is read: that of its base then caches
+  ///   nothing.
   package init(
     _ inner: any StorageBackend, _ tables: BranchTables, name: String, _ record: BranchValue,
-    _ horizon: SnapshotHorizon, isFrozen: Bool = false
+    _ horizon: SnapshotHorizon, isFrozen: Bool = false, isStoreWritten: Bool = false
   ) {
     self.isFrozen = isFrozen
     self.inner = inner
@@ -40,8 +42,7 @@ package final class BranchBackend: StorageDecorator {
     self.name = name
     self.record = record
     self.horizon = horizon
-    // The store does not change during a transaction on a branch, so the view of the base may cache.
-    base = SnapshotBackend(inner, preimages: tables.store.preimages, horizon)
+    base = SnapshotBackend(inner, preimages: tables.store.preimages, horizon, isWritten: isStoreWritten)
     reader = OverlayReader(tables.overlays, branch: name)
   }
 

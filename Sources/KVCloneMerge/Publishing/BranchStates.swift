@@ -38,7 +38,9 @@ struct BranchStates: MergeStates {
     let horizon = try BranchRecords.horizon(of: layer, branch: name, storage, tables, schema.orderedLists)
     let snapshot = try Snapshots.existing(storage, schema.tables, layer.baseName, epoch: layer.baseEpoch)
     (self.record, self.horizon) = (record, horizon)
-    let overlay = BranchBackend(engine, tables, name: name, record, horizon)
+    // A transaction with a recorder is one that writes, and reads theirs while it changes the store.
+    let isWritten = engine !== view
+    let overlay = BranchBackend(engine, tables, name: name, record, horizon, isStoreWritten: isWritten)
     (context, self.schema, views) = (store.context, schema, (view, overlay))
     func session(_ backend: any StorageBackend) -> Session {
       store.context.session(StorageTransaction(lookingInto: backend), schema)
@@ -55,7 +57,8 @@ struct BranchStates: MergeStates {
     let own = try Self.objects(changedIn: layer.code, tables, storage)
     // What the branch deleted before its base moved is still missing on it.
     let histories = (store: MergeHistory(session(view), since: snapshot.commit), branch: MergeHistory(session(overlay)))
-    base = SessionMergeState(session(SnapshotBackend(engine, preimages: schema.tables.preimages, horizon)))
+    base = SessionMergeState(
+      session(SnapshotBackend(engine, preimages: schema.tables.preimages, horizon, isWritten: isWritten)))
     ofStore = (SessionMergeState(session(view), history: histories.store), changed)
     ofBranch = (SessionMergeState(session(overlay), history: histories.branch), own)
     if isMoving { try Self.refuseOpenDrafts(of: name, in: session(overlay)) }
