@@ -44,6 +44,7 @@ extension SnapshotManager {
       try change(found.view) { (snapshots) throws(StoreError) in try snapshots.delete(found.names) }
       let storage = StorageTransaction(lookingInto: branch.inner)
       if try LayerKeys(branch.branchTables, layer: code).hasSnapshots(in: storage) { continue }
+      // The branch stores its record at the commit. Until then, blobs are searched in this layer, too, and not found.
       branch.noteChange(removed: code)
       try drop(found.view.record.present, of: branch)
     }
