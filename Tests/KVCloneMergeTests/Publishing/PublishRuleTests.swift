@@ -138,6 +138,27 @@ import Testing
     try library.check()
   }
 
+  @Test("M11: a key of a branch is not that of a later branch with its name")
+  func idempotencyOfNames() throws {
+    let library = try Library(.memory)
+    let store = library.store
+    var options = MergeOptions()
+    options.idempotencyKey = "publish 1"
+    for title in ["first", "second"] {
+      let branch = try store.branches.create("draft")
+      try library.setTitle(title, in: branch)
+      if title == "first" {
+        try store.branches.publish("draft", options: options)
+      } else {
+        let error = #expect(throws: MergeError.self) { try store.branches.publish("draft", options: options) }
+        #expect(error?.kind == .idempotencyKeyReused)
+      }
+      #expect(try library.title(store) == .string("first"))
+      try store.branches.delete("draft")
+    }
+    try library.check()
+  }
+
   @Test("M11: a merge above a limit is refused")
   func limits() throws {
     let library = try Library(.memory)
