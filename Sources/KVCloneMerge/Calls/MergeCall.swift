@@ -175,7 +175,13 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     let isMoving = subject.isMoving(plan, states)
     if !isMoving, key == nil { return result }
     var written = WrittenMerge()
-    if isMoving { written = try subject.write(plan, states, options, monitor, in: &transaction) }
+    do {
+      if isMoving { written = try subject.write(plan, states, options, monitor, in: &transaction) }
+    } catch {
+      // Hooks may have seen the ids.
+      store.noteSerials(of: transaction.session.changes, dryRun: nil)
+      throw error
+    }
     result.snapshots = written.snapshots
     if let counts = written.counts { result.counts = counts }
     if let key { try transaction.change { session in try key.store(result, in: &session) } }
