@@ -84,7 +84,7 @@ package struct StoreSpan: Sendable {
 /// The operations that have spans. The texts are the values of `db.operation.name`.
 @usableFromInline
 package enum StoreOperation: String, Sendable {
-  case read, write, fetch, clone, migrate, backup
+  case read, write, fetch, clone, merge, migrate, backup
 }
 
 /// A store, as its spans describe it.

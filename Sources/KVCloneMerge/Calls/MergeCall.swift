@@ -2,6 +2,7 @@ import KVClone
 import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
+import KVCloneTracing
 
 /// A merge in a transaction of its own, or the plan of one.
 struct MergeCall<Subject: MergeSubject>: Sendable {
@@ -107,7 +108,9 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
 
   // MARK: Merging
 
-  func run() throws -> MergeResult {
+  func run() throws -> MergeResult { try StoreSpan(.merge, of: store.engine).run { try mergeWithRetries() } }
+
+  private func mergeWithRetries() throws -> MergeResult {
     let start = ContinuousClock.now
     let key = try MergeKey(subject.keyArguments, options)
     return try retryIfMapFull {
@@ -131,8 +134,10 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
 
   /// Merges on the writer thread. Cancelling the task cancels the merge.
   func runOnWriterThread() async throws -> MergeResult {
-    try await withTaskCancellationHandler {
-      try await store.onWriterQueue { try run() }
+    // It begins with the call, and not at its turn.
+    let span = StoreSpan(.merge, of: store.engine)
+    return try await withTaskCancellationHandler {
+      try await store.onWriterQueue { try span.run { try mergeWithRetries() } }
     } onCancel: {
       monitor.cancel()
     }
