@@ -58,9 +58,15 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     return try subject.plan(states, options)
   }
 
-  /// Notes what the planner does not know: the limits of the store, and equal values of unique derived attributes.
+  /// Notes what the planner does not know: the limits of the call and of the store, and equal values of unique derived
+  /// attributes.
   private func addReasons(to plan: inout Subject.Plan, _ states: Subject.States, _ session: borrowing Session) throws {
     let reasons = PlanReasons()
+    do throws(MergeError) {
+      try plan.total.requireLimits(of: options)
+    } catch {
+      reasons.note(PlanIssue(error))
+    }
     let growth = subject.growth(plan)
     if growth > 0 {
       if let error = try states.limitError(adding: growth) { reasons.note(PlanIssue(error)) }

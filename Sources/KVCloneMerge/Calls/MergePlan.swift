@@ -12,9 +12,9 @@ public final class MergePlan: Sendable {
   public let conflicts: ConflictList<ObjectConflict>
   /// The first changes in ascending order of ids; see ``MergeOptions/listedChanges``.
   public let changes: [MergeChange]
-  /// The first 100 rules of the model that the result would break.
+  /// The first 100 rules of the model that the result would violate, and limits that it would exceed.
   public let issues: [PlanIssue]
-  /// The number of broken rules.
+  /// The number of violated rules and exceeded limits.
   public let issueCount: Int
   /// Answers of the call that no longer fit: their conflicts are gone, or have other values now (M12).
   public let staleAnswers: [ObjectConflict]

@@ -159,7 +159,7 @@ import Testing
     try library.check()
   }
 
-  @Test("M11: a merge above a limit is refused")
+  @Test("M6, M11: a merge above a limit is refused, as its plan says")
   func limits() throws {
     let library = try Library(.memory)
     let store = library.store
@@ -169,7 +169,10 @@ import Testing
     options.maxObjects = 39
     let error = #expect(throws: MergeError.self) { try store.branches.publish("draft", options: options) }
     #expect(error?.kind == .limitExceeded)
+    let plan = try store.branches.planPublish("draft", options: options)
+    #expect(!plan.canMerge && plan.issues.map(\.kindName) == ["limitExceeded"])
     options.maxObjects = 40
+    #expect(try store.branches.planPublish("draft", options: options).canMerge)
     #expect(try store.branches.publish("draft", options: options).objects.updated == 40)
   }
 
