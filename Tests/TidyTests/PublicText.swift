@@ -24,7 +24,9 @@ enum PublicText {
   }
 
   /// The modules that the reference documents.
-  private static let documentedModules: Set = ["KVClone", "KVCloneModel", "KVCloneCoreData", "KVCloneService"]
+  private static let documentedModules: Set = [
+    "KVClone", "KVCloneMerge", "KVCloneModel", "KVCloneCoreData", "KVCloneService",
+  ]
 
   private static func numbered(_ lines: [String]) -> [Passage.Line] {
     lines.enumerated().map { Passage.Line(number: $0.offset + 1, text: $0.element, source: $0.element) }
