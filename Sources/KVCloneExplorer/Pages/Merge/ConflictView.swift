@@ -59,10 +59,11 @@ struct ConflictView {
     return switch conflict.kind {
     case .bothChanged: "Both sides changed the value differently."
     case .order: "Both sides changed the order of the list differently."
-    case .inverseTaken: "Both sides gave the object another partner, and it can have one."
+    case .inverseTaken: "The sides gave the object different partners, and it can have only one."
     case .deletedOurs: "\(ours) deleted the object, and \(theirs) changed it."
     case .deletedTheirs: "\(theirs) deleted the object, and \(ours) changed it."
-    case .takenAlong: "A delete rule deletes the object together with \(other), and one side keeps it."
+    case .takenAlong:
+      "\(conflict.side == .theirs ? theirs : ours) deleted \(other), and a delete rule would also delete this object."
     case .notUnique: "Both sides have an object with the same unique values; \(other) is the other one."
     }
   }
