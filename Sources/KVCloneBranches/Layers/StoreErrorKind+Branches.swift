@@ -15,10 +15,10 @@ extension StoreError.Kind {
   public static let branchNotFound = StoreError.Kind(rawValue: "branchNotFound")
   /// A branch with the name already exists.
   public static let branchExists = StoreError.Kind(rawValue: "branchExists")
-  /// The name of a branch is invalid.
+  /// The name of a branch is empty, too long, or has other characters than letters, digits, `.`, `_` and `-`.
   public static let invalidBranchName = StoreError.Kind(rawValue: "invalidBranchName")
-  /// A branch needs the snapshot, which therefore cannot be deleted.
+  /// The snapshot is the base of a branch or a draft, and cannot be deleted.
   public static let snapshotInUse = StoreError.Kind(rawValue: "snapshotInUse")
-  /// The operation is not possible on a branch.
+  /// The operation concerns the whole store, or needs a snapshot that can be the base of a branch.
   public static let unsupportedOnBranch = StoreError.Kind(rawValue: "unsupportedOnBranch")
 }
