@@ -142,6 +142,7 @@ extension JSONWriter {
         damage.kind.rawValue, object: damage.object, property: damage.property, page: damage.page,
         message: damage.message)
       json.member("derived", damage.isDerived)
+      if let branch = damage.branch { json.member("branch", branch) }
     }
   }
 }
