@@ -7,8 +7,8 @@ extension StoreBranches {
   /// can be undone.
   ///
   /// If the whole branch is reset to a snapshot from before a merge or a reset, its base is again the one of that time.
-  /// A reset of the whole branch to its base, or to such a snapshot, ends the drafts on it: if it is undone, their
-  /// clones are ordinary objects.
+  /// This reset, and one of the whole branch to its base, end the drafts on it: if they are undone, their clones are
+  /// ordinary objects.
   ///
   /// - Parameters:
   ///   - name: the name of the branch.

@@ -26,6 +26,8 @@ struct MergeKey {
     expires = options.idempotencyExpiresAt
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
+    encoder.nonConformingFloatEncodingStrategy = .convertToString(
+      positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
     let arguments = Arguments(
       subject: subject, policy: options.policy, rules: options.rules, answers: options.answers,
       mergeKey: options.userInfoKeys.merge, maxObjects: options.maxObjects, maxBytes: options.maxBytes,

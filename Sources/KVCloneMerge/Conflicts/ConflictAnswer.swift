@@ -1,7 +1,7 @@
 public import KVCloneModel
 
 /// The resolution of a conflict.
-public enum ConflictAnswer: Sendable, Hashable, Codable {
+public enum ConflictAnswer: Sendable, Hashable {
   /// Prefers a side. <doc:Merging#Conflicts-and-answers> has a table of its meaning for every kind.
   case side(MergeSide)
   /// Sets an attribute to a value, or to nil.

@@ -3,7 +3,7 @@ public import KVCloneModel
 /// Changes of both sides of a merge that exclude each other.
 ///
 /// A conflict is a value without any transaction: it can be shown, stored, and answered later (M12).
-public struct ObjectConflict: Sendable, Hashable, Codable {
+public struct ObjectConflict: Sendable, Hashable {
   /// The kinds of conflicts. The texts are stable.
   public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
     /// Both sides changed an attribute or a to-one relationship differently.
@@ -23,7 +23,7 @@ public struct ObjectConflict: Sendable, Hashable, Codable {
   }
 
   /// One of the three values of a conflict.
-  public enum Value: Sendable, Hashable, Codable {
+  public enum Value: Sendable, Hashable {
     /// The value of an attribute, or nil.
     case attribute(AttributeValue?)
     /// The target of a to-one relationship, or nil.

@@ -1,7 +1,7 @@
 public import KVCloneModel
 
 /// One object that a merge changes.
-public struct MergeChange: Sendable, Hashable, Codable {
+public struct MergeChange: Sendable, Hashable {
   /// The kinds of changes. The texts are stable.
   public enum Kind: String, Sendable, Hashable, Codable {
     /// The object comes from theirs.

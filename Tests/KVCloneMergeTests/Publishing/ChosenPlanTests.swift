@@ -5,7 +5,7 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// What plans of chosen objects, and of unique derived attributes, tell about limits and hooks (M6).
+/// Limits and hooks in plans of chosen objects, and of unique derived attributes (M6).
 @Suite struct ChosenPlanTests {
   @Test("M6, M13: a plan of chosen objects finds that the branch would have too many objects") func m6Limit() throws {
     let engine = MemoryStorage()

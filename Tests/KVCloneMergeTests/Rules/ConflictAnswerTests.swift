@@ -28,6 +28,29 @@ import Testing
     #expect(result.value(person, "name") == "c" && result.entity(of: note) == nil)
   }
 
+  @Test("M12: coded answers have texts for ids and fingerprints, which no reader of JSON rounds") func m12Coded() throws
+  {
+    let answers: [ConflictAnswer] = [
+      .ours, .theirs, .refuse, .attribute(nil), .attribute(.string("a")), .object(nil),
+      .object(ObjectID(rawValue: 1 << 60 | 1)), .order([ObjectID(rawValue: .max)]),
+    ]
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    let data = try encoder.encode(answers)
+    let value = String(decoding: try encoder.encode(AttributeValue.string("a")), as: UTF8.self)
+    #expect(
+      String(decoding: data, as: UTF8.self) == #"["ours","theirs","refuse",{"attribute":null},{"attribute":\#(value)},"#
+        + #"{"object":null},{"object":"1152921504606846977"},{"order":["18446744073709551615"]}]"#)
+    #expect(try JSONDecoder().decode([ConflictAnswer].self, from: data) == answers)
+    let conflict = ObjectConflict(
+      .bothChanged, ObjectID(rawValue: 1 << 60 | 1), entity: "Note", property: "text", other: nil, fingerprint: .max)
+    #expect(
+      String(decoding: try encoder.encode(conflict), as: UTF8.self)
+        == #"{"entity":"Note","fingerprint":"ffffffffffffffff","id":"1152921504606846977","kind":"bothChanged","#
+        + #""property":"text"}"#)
+    #expect(throws: DecodingError.self) { try JSONDecoder().decode(ConflictAnswer.self, from: Data("\"both\"".utf8)) }
+  }
+
   @Test("M12: answers that no longer fit are refused and named") func m12Stale() throws {
     let (fixture, person, note) = try fixture()
     let answers = try fixture.plan().openConflicts.map { AnsweredConflict($0, .theirs) }

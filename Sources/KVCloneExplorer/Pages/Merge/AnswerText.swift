@@ -7,32 +7,19 @@ import KVCloneMerge
 /// It is the JSON of `AnsweredConflict` without the values of the conflict: these can be long, and its fingerprint
 /// identifies them.
 enum AnswerText {
-  private struct Reference: Encodable {
-    let kind: ObjectConflict.Kind
-    let id: ObjectID
-    let entity: String
-    let property: String?
-    let other: ObjectID?
-    let side: MergeSide?
-    let fingerprint: UInt64
-
-    init(_ conflict: ObjectConflict) {
-      (kind, id, entity, property) = (conflict.kind, conflict.id, conflict.entity, conflict.property)
-      (other, side, fingerprint) = (conflict.other, conflict.side, conflict.fingerprint)
-    }
-  }
-
-  private struct Answer: Encodable {
-    let conflict: Reference
-    let answer: ConflictAnswer
+  /// The conflict without values and changes.
+  private static func reference(_ conflict: ObjectConflict) -> ObjectConflict {
+    ObjectConflict(
+      conflict.kind, conflict.id, entity: conflict.entity, property: conflict.property, other: conflict.other,
+      fingerprint: conflict.fingerprint)
   }
 
   private static let infinities = ("Infinity", "-Infinity", "NaN")
 
-  static func text(_ conflict: ObjectConflict) -> String { encode(Reference(conflict)) }
+  static func text(_ conflict: ObjectConflict) -> String { encode(reference(conflict)) }
 
   static func text(_ answered: AnsweredConflict) -> String {
-    encode(Answer(conflict: Reference(answered.conflict), answer: answered.answer))
+    encode(AnsweredConflict(reference(answered.conflict), answered.answer))
   }
 
   private static func encode(_ value: some Encodable) -> String {
