@@ -33,7 +33,7 @@ struct DraftMerge: MergeSubject {
     let sides = states.sides
     let plan = try MergePlanner.plan(
       store.schema, ours: sides.ours, theirs: sides.theirs, options: options,
-      scratchDirectory: store.context.scratchDirectory, clones: states.remainder(keepsClones: options.keepsClones)
+      scratchDirectory: store.context.scratchDirectory(), clones: states.remainder(keepsClones: options.keepsClones)
     ) {
       // Lists outside the draft keep their order (P4).
       states.clones[$0] == nil && !states.inserted.contains($0)

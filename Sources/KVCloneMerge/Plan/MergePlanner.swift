@@ -19,7 +19,7 @@ package enum MergePlanner {
   ///   states.
   package static func plan(
     _ schema: Schema, ours: MergeSideStates, theirs: MergeSideStates, options: MergeOptions = MergeOptions(),
-    scratchDirectory: @escaping () -> String = { FileManager.default.temporaryDirectory.path },
+    scratchDirectory: String = FileManager.default.temporaryDirectory.path,
     clones: CloneRemainder? = nil, keepsOrders: (ObjectID) -> Bool = { _ in false }
   ) throws -> PlannedMerge {
     let run = try MergeRun(schema, ours, theirs, options, scratchDirectory)

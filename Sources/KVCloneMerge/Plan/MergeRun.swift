@@ -58,15 +58,15 @@ final class MergeRun {
 
   init(
     _ schema: Schema, _ ours: MergeSideStates, _ theirs: MergeSideStates, _ options: MergeOptions,
-    _ scratchDirectory: @escaping () -> String
+    _ scratchDirectory: String
   ) throws {
     self.schema = schema
     self.ours = ours
     self.theirs = theirs
-    space = ScratchSpace(directory: scratchDirectory())
+    space = ScratchSpace(directory: scratchDirectory)
     ends = LinkEnds.of(schema)
     book = try MergeRuleBook(schema, options)
-    resolver = ConflictResolver(options, ConflictLog(in: ScratchSpace(directory: scratchDirectory())))
+    resolver = ConflictResolver(options, ConflictLog(in: ScratchSpace(directory: scratchDirectory)))
     undecidedPlaces = PropertySet(in: space)
     attributes = MergedAttributes(in: space)
     links = MergedLinks(in: space)

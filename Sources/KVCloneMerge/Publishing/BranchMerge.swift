@@ -44,7 +44,7 @@ struct BranchMerge: MergeSubject {
     let sides = states.sides
     return try MergePlanner.plan(
       store.schema, ours: sides.ours, theirs: sides.theirs, options: options,
-      scratchDirectory: store.context.scratchDirectory)
+      scratchDirectory: store.context.scratchDirectory())
   }
 
   func write(

@@ -86,7 +86,7 @@ struct ChosenMerge: MergeSubject {
       store.schema, ours: MergeSideStates(base: present, now: present, changed: ObjectSet()),
       theirs: MergeSideStates(
         base: present, now: theirs, changed: try states.allChanged(with: branch.storage)), options: options,
-      scratchDirectory: store.context.scratchDirectory)
+      scratchDirectory: store.context.scratchDirectory())
   }
 
   private func view(of session: borrowing Session) -> Session {
@@ -222,7 +222,7 @@ struct ChosenMerge: MergeSubject {
     let plan = try MergePlanner.plan(
       store.schema, ours: MergeSideStates(base: before, now: sides.ours.now, changed: changed),
       theirs: MergeSideStates(base: before, now: sides.theirs.now, changed: changed),
-      options: MergeOptions(policy: .theirs), scratchDirectory: store.context.scratchDirectory)
+      options: MergeOptions(policy: .theirs), scratchDirectory: store.context.scratchDirectory())
     let view = session.storage.backend
     try BranchManager.own(&session) { manager in
       if isUpdated || !plan.operations.isEmpty {
