@@ -6,8 +6,9 @@ import KVCloneRecords
 
 /// Records in the history of a branch what a publish changes on it (B7): the differences from the branch before to the
 /// branch after the publish, whichever side, hook or delete rule made them. So the history has one entry per commit.
-struct BranchAnnouncement: ~Copyable {
-  private let changes: SnapshotComparison.Changes
+struct BranchAnnouncement {
+  private var changes: SnapshotComparison.Changes
+  private let keys: LayerKeys
 
   /// - Parameter store: a session of the transaction that publishes, before the base of the branch moves. The changes
   ///   of its snapshots are in the database.
@@ -21,13 +22,19 @@ struct BranchAnnouncement: ~Copyable {
       _ = changes.objects.insert(id)
       return true
     }
-    try LayerKeys(tables, layer: layer.code).forEach(in: store.storage) { (table, key) throws(StoreError) in
+    self.changes = changes
+    keys = LayerKeys(tables, layer: layer.code)
+    try noteKeys(in: store.storage)
+  }
+
+  /// Notes the entries of the branch in another transaction: one that it had before, and has no more, leaves nothing.
+  mutating func noteKeys(in storage: borrowing StorageTransaction) throws(StoreError) {
+    try keys.forEach(in: storage) { (table, key) throws(StoreError) in
       // The base does not see the objects that were inserted on the branch.
       if table.rootCode != nil, let id = try? NumberKey.objectID(key.span.bytes) { _ = changes.objects.insert(id) }
       changes.note(table, key)
     }
     changes.sortChunks()
-    self.changes = changes
   }
 
   /// Records the differences.
@@ -36,7 +43,7 @@ struct BranchAnnouncement: ~Copyable {
   ///   - before: a session on the branch before the publish.
   ///   - after: a session on what the branch shows after the publish.
   ///   - branch: the session that writes the history.
-  borrowing func note(
+  func note(
     from before: borrowing Session, to after: borrowing Session, in branch: inout Session
   ) throws(StoreError) {
     var windows = ReadWindows(branch.storage)

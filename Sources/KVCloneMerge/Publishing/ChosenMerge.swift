@@ -249,9 +249,12 @@ struct ChosenMerge: MergeSubject {
   /// - Parameter view: the transaction of the store.
   private func announce(_ states: BranchStates, _ view: any StorageBackend, in branch: inout Session) throws {
     let ofStore = store.context.session(StorageTransaction(lookingInto: view), branch.schema)
-    // Shows the branch without the changes of this transaction.
+    var announcement = try BranchAnnouncement(name, states.tables, in: ofStore)
+    // Show the branch without the changes of this transaction.
+    let earlier = try store.readSession()
     let before = try states.branch.readSession()
+    try announcement.noteKeys(in: earlier.storage)
     let after = self.view(of: branch)
-    try BranchAnnouncement(name, states.tables, in: ofStore).note(from: before, to: after, in: &branch)
+    try announcement.note(from: before, to: after, in: &branch)
   }
 }

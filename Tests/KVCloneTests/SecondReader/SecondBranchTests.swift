@@ -82,7 +82,6 @@ import Testing
     }
     try expectAgreement()
     try store.branches.delete("second")
-    try store.deleteSnapshot(named: try #require(try store.snapshots().first { !$0.isBase }?.name ?? "one"))
     try expectAgreement()
   }
 
