@@ -144,10 +144,12 @@ extension MergeRun {
     var other: ObjectID { remaining == ours ? theirs : ours }
   }
 
-  /// Returns the two objects if one is new on its side, and each side has the values; nil for other violations.
+  /// Returns the two objects if one is new on its side, and each side has the values; nil for other violations. Objects
+  /// of different entities cannot be united without losing properties, or links that lead to only one of the entities.
   private func rivals(_ one: ObjectID, _ two: ObjectID, _ constraint: CompiledConstraint, _ key: UniqueKey) throws
     -> Rivals?
   {
+    guard try entity(one)?.code == entity(two)?.code else { return nil }
     for (mine, other) in [(one, two), (two, one)] {
       guard try has(key, mine, constraint, in: ours.now), try has(key, other, constraint, in: theirs.now) else {
         continue
@@ -184,13 +186,11 @@ extension MergeRun {
 
   private func uniteAttributes(_ rivals: Rivals, preferring side: MergeSide) throws {
     let (remaining, other) = (rivals.remaining, rivals.other)
-    guard let entity = try entity(remaining), let otherEntity = try self.entity(other) else { return }
-    let (own, others) = (try values(remaining, entity), try values(other, otherEntity))
+    guard let entity = try entity(remaining) else { return }
+    let (own, others) = (try values(remaining, entity), try values(other, entity))
     let prefersOwn = (side == .ours) == (remaining == rivals.ours)
     for (index, attribute) in entity.attributes.enumerated() where attribute.isMerged {
-      guard let place = otherEntity.attributes.firstIndex(where: { $0.code == attribute.code && $0.field != nil }),
-        let value = others[place], own[index] == nil || !prefersOwn
-      else { continue }
+      guard let value = others[index], own[index] == nil || !prefersOwn else { continue }
       try setAttribute(index, of: remaining, to: value, insteadOf: own[index])
     }
   }
@@ -198,27 +198,26 @@ extension MergeRun {
   /// Leads all links of the united object to the remaining one.
   private func uniteLinks(_ rivals: Rivals, preferring side: MergeSide) throws {
     let (remaining, other) = (rivals.remaining, rivals.other)
-    guard let entity = try entity(remaining), let otherEntity = try self.entity(other) else { return }
+    guard let entity = try entity(remaining) else { return }
     let prefersOwn = (side == .ours) == (remaining == rivals.ours)
-    for relationship in otherEntity.relationships {
-      let own = entity.relationshipIndexByCode[relationship.code].map { entity.relationships[$0] }
+    for relationship in entity.relationships {
       for member in try members(other, relationship) {
         try removeLink(other, relationship, member)
-        guard let own, member != remaining, member != other else { continue }
-        if own.isToMany {
-          try addLink(remaining, own, member)
-        } else if try !prefersOwn || target(remaining, own) == nil {
-          try setTarget(remaining, own, member)
+        if member == remaining || member == other { continue }
+        if relationship.isToMany {
+          try addLink(remaining, relationship, member)
+        } else if try !prefersOwn || target(remaining, relationship) == nil {
+          try setTarget(remaining, relationship, member)
         }
       }
     }
-    for code in otherEntity.referrerCodes {
+    for code in entity.referrerCodes {
       for referrer in try referrers(of: other, code) {
         guard let relationship = try self.entity(referrer)?.relationship(referrerCode: code),
           try hasMember(other, referrer, relationship)
         else { continue }
         try removeLink(referrer, relationship, other)
-        if entity.isKind(of: relationship.destinationCode) { try addLink(referrer, relationship, remaining) }
+        try addLink(referrer, relationship, remaining)
       }
     }
   }
