@@ -30,11 +30,11 @@ extension MergeRun {
   private func takeAlong(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ side: MergeSide, _ taken: ScratchArray<UInt64>
   ) throws {
-    for member in try members(id, relationship) {
+    for member in try reachedMembers(of: id, relationship) {
       guard let entity = try entity(member) else { continue }
       // An object that several deletions reach is one conflict.
       if try keptAlong.contains(member) || !isBound(member, id, relationship, side) {
-        try links.remove(id, relationship, member)
+        try removeLink(id, relationship, member)
         continue
       }
       let conflict = try conflict(
@@ -45,7 +45,7 @@ extension MergeRun {
         deleted[member] = side
         try taken.append(member.rawValue)
       } else {
-        try links.remove(id, relationship, member)
+        try removeLink(id, relationship, member)
         _ = keptAlong.insert(member)
         if answer == nil { _ = undecided.insert(member) }
       }
@@ -64,6 +64,24 @@ extension MergeRun {
       }
     }
     return fingerprint
+  }
+
+  /// Returns the members of a deleted object that its delete rules reach: those of the result, and those that theirs gave
+  /// to an object that ours had deleted, so that both directions have the same conflicts (M17).
+  private func reachedMembers(of id: ObjectID, _ relationship: CompiledRelationship) throws -> [ObjectID] {
+    let present = try members(id, relationship)
+    guard ends.isCompared(relationship), !restored.contains(id), try ours.hasDeleted(id),
+      let entity = try anyEntity(id), book.rule(of: relationship.name, entity) != .skip
+    else { return present }
+    return try present
+      + theirs.memberChanges(of: id, relationship).added.filter { member in
+        if present.contains(member) { return false }
+        // Another object of the result may be the only partner.
+        guard relationship.hasInverse, !relationship.inverseIsToMany,
+          let inverse = try self.entity(member)?.inverse(of: relationship)
+        else { return true }
+        return try target(member, inverse) == nil
+      }
   }
 
   /// Whether a delete rule applies to a member of an object that `side` deleted: neither to one that this side deleted
@@ -87,11 +105,11 @@ extension MergeRun {
       guard let side = deleted[id], let entity = try anyEntity(id) else { return true }
       for relationship in entity.relationships where relationship.description.deleteRule == .deny {
         var isDenied = false
-        for member in try members(id, relationship) where try self.entity(member) != nil {
+        for member in try reachedMembers(of: id, relationship) where try self.entity(member) != nil {
           if try isBound(member, id, relationship, side) {
             isDenied = true
           } else {
-            try links.remove(id, relationship, member)
+            try removeLink(id, relationship, member)
           }
         }
         if !isDenied { continue }
