@@ -26,6 +26,7 @@ let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
       branch: arguments.dropFirst(4).first)
   },
   "merge": { try merge(at: $0[0], branch: $0[1], publishes: $0[2] == "publish", policy: $0[3], hasSnapshots: $0[4]) },
+  "drafts": { try editDrafts(at: $0[0], attribute: $0[1], value: $0[2]) },
   "registers": { try useRegisters(at: $0[0], seed: UInt64($0[1]) ?? 0, tasks: Int($0[2]) ?? 0, Int($0[3]) ?? 0) },
   "hold": { try holdWriteLock(at: $0[0], label: $0[1]) },
   "write": { try writeSlowly(at: $0[0], entity: $0[1]) },
@@ -103,6 +104,18 @@ private func merge(at path: String, branch: String, publishes: Bool, policy: Str
     publishes
     ? try store.branches.publish(branch, options: options) : try store.branches.update(branch, options: options)
   say(String(decoding: try JSONEncoder().encode(result.counts), as: UTF8.self))
+}
+
+/// Opens a store, waits for a line, sets a string attribute of all roots of drafts, and prints their ids.
+private func editDrafts(at path: String, attribute: String, value: String) throws {
+  let store = try StoreLocation(path).open()
+  defer { store.close() }
+  say("open")
+  _ = readLine()
+  for root in try store.drafts.list().flatMap(\.roots) {
+    try store.set(root, attribute, .string(value))
+    say("\(root.rawValue)")
+  }
 }
 
 /// Waits for a line, uses the registers of a store in many tasks, and prints each operation as a line of JSON.

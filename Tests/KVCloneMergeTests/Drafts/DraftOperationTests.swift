@@ -83,15 +83,16 @@ import Testing
   @Test("P1: a second process and a reopened store see the drafts", .needsDataFile(.path))
   func p1Reopened() throws {
     let test = try TestStore(draftModel, engine: .dataFile)
-    let other = try test.openAgain()
+    // It opens the store before there is any base.
+    let peer = try PeerProcess("drafts", [test.location, "title", "B"])
+    #expect(peer.hear() == "open")
     var options = CloneOptions()
     options.keepsBase = true
     let document = try test.store.insert("Document", ["title": "A"])
     let draft = try test.store.clone([document], options: options).root
-    // It opened the store before there was any base.
-    #expect(try other.drafts.list().map(\.roots) == [[draft]])
-    try other.set(draft, "title", "B")
-    other.close()
+    try peer.tell("edit")
+    #expect(peer.hear() == "\(draft.rawValue)")
+    #expect(try peer.finish() == 0)
     try test.reopen()
     #expect(try test.store.drafts.list().map(\.isChanged) == [true])
     try test.store.drafts.merge(draft)
