@@ -210,7 +210,7 @@ let package = Package(
       swiftSettings: common),
     .testTarget(
       name: "KVCloneMergeTests",
-      dependencies: tested + ["KVCloneLMDB", "KVCloneRecords", "KVCloneModel"],
+      dependencies: tested + ["KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneCoreData"],
       swiftSettings: common),
     .testTarget(name: "KVCloneQueryTests", dependencies: tested, swiftSettings: common),
     .testTarget(name: "KVCloneTests", dependencies: tested, swiftSettings: common),

@@ -1,3 +1,5 @@
+import Foundation
+
 /// A seeded generator (SplitMix64) that gives the same numbers everywhere.
 struct DictionaryRandom {
   private var state: UInt64
@@ -47,6 +49,7 @@ struct DictionaryGenerator {
       entities[0].constraints = [["code"]]
     }
     for _ in 0..<(2 + random.below(4)) { addRelationship(&entities) }
+    for index in entities.indices where random.isTrue(15) { addConstraint(&entities[index]) }
     var rank = 0
     for index in entities.indices {
       for position in entities[index].relationships.indices {
@@ -57,9 +60,20 @@ struct DictionaryGenerator {
     return DictionaryModel(entities: entities)
   }
 
+  /// Adds a constraint of one or two properties that have few values, a to-one relationship among them.
+  private mutating func addConstraint(_ entity: inout DictionaryEntity) {
+    let attributes = entity.attributes.filter { $0.type == .string || $0.type == .date || $0.type == .integer32 }
+    let targets = entity.relationships.filter { !$0.isToMany }
+    let names = random.shuffled(attributes.map(\.name) + targets.map(\.name)).prefix(2)
+    guard let first = names.first, names.contains(where: { name in attributes.contains { $0.name == name } }) else {
+      return
+    }
+    entity.constraints.append(names.count == 2 && random.isTrue(60) ? Array(names) : [first])
+  }
+
   private mutating func attributes(prefix: String) -> [DictionaryAttribute] {
     let types: [DictionaryType] = [
-      .integer16, .integer32, .integer64, .double, .string, .date, .boolean, .binary, .composite,
+      .integer16, .integer32, .integer64, .double, .float, .decimal, .string, .date, .boolean, .binary, .composite,
     ]
     return random.shuffled(types).prefix(2 + random.below(3)).enumerated().map { index, type in
       var attribute = DictionaryAttribute(name: "\(prefix)\(index)", type: type)
@@ -70,12 +84,32 @@ struct DictionaryGenerator {
       } else {
         attribute.isOptional = random.isTrue(70)
       }
-      if random.isTrue(25) {
-        let values: [DictionaryRule] = type.isNumber ? [.sum, .sum, .max, .skip] : [.ours, .theirs, .skip]
-        attribute.role = type == .date ? .max : random.pick(values)
-      }
       return attribute
     }
+  }
+
+  /// A model with random rules of merging in its `userInfo`.
+  mutating func annotated(_ model: DictionaryModel) -> DictionaryModel {
+    var model = model
+    for index in model.entities.indices {
+      for place in model.entities[index].attributes.indices where random.isTrue(20) {
+        let type = model.entities[index].attributes[place].type
+        let values: [DictionaryRule] = type.isNumber ? [.sum, .sum, .max, .skip] : [.ours, .theirs, .skip]
+        model.entities[index].attributes[place].role = type == .date ? .max : random.pick(values)
+      }
+      for place in model.entities[index].relationships.indices where random.isTrue(8) {
+        model.entities[index].relationships[place].role = random.pick([.ours, .theirs, .skip])
+      }
+    }
+    return model
+  }
+
+  /// The concrete entities of a random one and of those that it is related to; of all entities in a small model.
+  mutating func neighbors(in model: DictionaryModel) -> [String] {
+    let concrete = model.entities.filter { !$0.isAbstract }.map(\.name)
+    guard concrete.count > 4, let first = random.pick(concrete) else { return concrete }
+    let related = model.relationships(first).flatMap { model.concrete(kindOf: $0.destination) }
+    return [first] + random.shuffled(Set(related).subtracting([first]).sorted()).prefix(4)
   }
 
   private mutating func addRelationship(_ entities: inout [DictionaryEntity]) {
@@ -84,12 +118,11 @@ struct DictionaryGenerator {
     let (from, to) = (random.below(entities.count), random.below(entities.count))
     let kind = random.below(9)
     var first = DictionaryRelationship(name: "r\(number)", owner: entities[from].name, destination: entities[to].name)
-    if random.isTrue(10) { first.role = random.pick([.ours, .theirs, .skip]) }
     if kind == 0 || kind == 1 {
       // Without inverse.
       first.isToMany = kind == 1
       first.isOrdered = kind == 1 && random.isTrue(50)
-      first.deleteRule = random.isTrue(20) ? .cascade : .nullify
+      first.deleteRule = random.pick([.cascade, .deny, .noAction, .nullify, .nullify, .nullify, .nullify])!
       entities[from].relationships.append(first)
       return
     }
@@ -99,6 +132,7 @@ struct DictionaryGenerator {
       first.inverse = first.name
       first.isToMany = random.isTrue(50)
       first.isOrdered = first.isToMany && random.isTrue(30)
+      first.deleteRule = random.pick([.cascade, .deny, .nullify, .nullify, .nullify, .nullify])!
       entities[from].relationships.append(first)
       return
     }
@@ -116,6 +150,13 @@ struct DictionaryGenerator {
       if first.deleteRule == .nullify { first.deleteRule = .cascade }
     }
     if first.isToMany && random.isTrue(10) { first.maximum = 4 }
+    if first.isToMany && first.isOptional && random.isTrue(8) {
+      first.minimum = 1 + random.below(2)
+      first.isOptional = random.isTrue(50)
+    }
+    if second.isOptional && first.deleteRule == .nullify && random.isTrue(10) { first.deleteRule = .noAction }
+    let isLeaf = second.isOptional && first.deleteRule != .cascade
+    if isLeaf && random.isTrue(15) { second.deleteRule = random.pick([.cascade, .deny])! }
     entities[from].relationships.append(first)
     entities[to].relationships.append(second)
   }
@@ -126,6 +167,8 @@ struct DictionaryGenerator {
     case .integer32: .integer(Int64(random.pick([0, 1, 2, 7, 2_147_483_647])!))
     case .integer64: .integer(random.pick([0, 1, -3, 11, Int64.max, Int64.min])!)
     case .double: .double(random.pick([0, 0.1, 0.2, 1.5, -7, 1e16])!)
+    case .float: .float(random.pick([0, 0.1, 2.5, -3, 1e7])!)
+    case .decimal: .decimal(Decimal(random.pick([0, 1, -12, 305])!) / 100)
     case .string: .string(random.pick(["a", "b", "c", "d", "e", "f", "g"])!)
     case .date: .date(Double(random.below(5)) * 1_000)
     case .boolean: .boolean(random.isTrue(50))

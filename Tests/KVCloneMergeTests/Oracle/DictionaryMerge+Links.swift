@@ -36,9 +36,9 @@ extension DictionaryMerge {
     let rules = rules(entity(id), relationship.name, role: relationship.role)
     if other == old || rules.first == .skip { return mine }
     if mine == old || mine == other { return other }
-    let side = ask(.bothChanged, id, relationship.name, rules: rules)
-    if side == nil { openPlaces.insert(Place(object: id, property: relationship.name)) }
-    return side == .theirs ? other : mine
+    let answer = ask(.bothChanged, id, relationship.name, rules: rules)
+    if answer == nil { openPlaces.insert(Place(object: id, property: relationship.name)) }
+    return answer == .nothing ? nil : answer == .theirs ? other : mine
   }
 
   /// The target of an object that one side has. A link that the deletion lost comes back if it is still free.
@@ -86,9 +86,14 @@ extension DictionaryMerge {
       }
       guard rivals.count > 1 else { continue }
       let rules = rules(entity(partner), inverse.name, role: inverse.role)
-      let answer = ask(.inverseTaken, partner, inverse.name, rules: rules)
+      // With `skip`, the change of theirs at the partner never conflicts.
+      let answer = rules.first == .skip ? .ours : ask(.inverseTaken, partner, inverse.name, rules: rules)
       if answer == nil { for rival in rivals { openPlaces.insert(place(rival)) } }
-      let side = answer ?? .ours
+      if answer == .nothing {
+        for rival in rivals { links[place(rival)] = [] }
+        continue
+      }
+      let side: DictionarySide = answer == .theirs ? .theirs : .ours
       let chosen = state(side).members(partner, inverse.name).first
       for rival in rivals where rival != chosen {
         let former = state(side).members(rival, relationship.name).first
@@ -106,17 +111,11 @@ extension DictionaryMerge {
     var waiting = deleters.keys.sorted()
     while let id = waiting.popLast() {
       guard let deleter = deleters[id] else { continue }
-      for relationship in model.relationships(entity(id)) where relationship.deleteRule != .nullify {
-        for member in linked(id, relationship).sorted() where alive.contains(member) && member != id {
-          let isAsked = conflicts.keys.contains { $0.kind == .takenAlong && $0.object == member }
-          let isOpen = openObjects.contains(member) || isOpenLink(id, member, relationship)
-          if isAsked || isOpen || state(deleter).objects[member] == nil && base.objects[member] != nil { continue }
-          if relationship.deleteRule == .deny {
-            broken.append("\(entity(id))/\(id) is kept by \(relationship.name)")
-            continue
-          }
+      for relationship in model.relationships(entity(id)) where relationship.deleteRule == .cascade {
+        for member in reached(from: id, relationship, deleter) {
+          if conflicts.keys.contains(where: { $0.kind == .takenAlong && $0.object == member }) { continue }
           switch ask(.takenAlong, member, rules: rules(entity(member), nil)) {
-          case deleter?:
+          case DictionaryAnswer(deleter)?:
             alive.remove(member)
             result.objects[member] = nil
             deleters[member] = deleter
@@ -127,6 +126,53 @@ extension DictionaryMerge {
         }
       }
     }
+    // A Deny holds for members that remain after all cascades.
+    for (id, deleter) in deleters {
+      for relationship in model.relationships(entity(id)) where relationship.deleteRule == .deny {
+        let isKept = reached(from: id, relationship, deleter).contains { member in
+          !conflicts.keys.contains { $0.kind == .takenAlong && $0.object == member }
+        }
+        if isKept { broken.append("\(entity(id))/\(id) is kept by \(relationship.name)") }
+      }
+    }
+  }
+
+  /// The members of a deleted object that a delete rule of it reaches, and that the deleting side had not deleted.
+  private func reached(from id: Int, _ relationship: DictionaryRelationship, _ deleter: DictionarySide) -> [Int] {
+    linked(id, relationship).sorted().filter { member in
+      guard alive.contains(member), member != id else { return false }
+      if openObjects.contains(member) || isOpenLink(id, member, relationship) { return false }
+      if state(deleter).objects[member] == nil && base.objects[member] != nil { return false }
+      return !isDetached(member, id, relationship, by: deleter) && !isSkippedGain(member, id, relationship)
+        && !hasOtherPartner(member, relationship)
+    }
+  }
+
+  /// Whether only theirs gave the deleted object the member, and a rule ignores that.
+  private func isSkippedGain(_ member: Int, _ id: Int, _ relationship: DictionaryRelationship) -> Bool {
+    onlySide(id) == .theirs && model.isCompared(relationship) && base.objects[id] != nil && skips(id, relationship)
+      && !base.members(id, relationship.name).contains(member)
+  }
+
+  /// Whether another object of the result is the only partner of a member.
+  private func hasOtherPartner(_ member: Int, _ relationship: DictionaryRelationship) -> Bool {
+    guard let inverse = model.inverse(relationship), !inverse.isToMany, !relationship.isToMany else { return false }
+    return alive.contains { holder in
+      model.relationship(relationship.name, entity(holder)) == relationship
+        && linked(holder, relationship).contains(member)
+    }
+  }
+
+  /// Whether the side that deleted an object had removed the link of the base before: its delete rule spared the member.
+  private func isDetached(
+    _ member: Int, _ id: Int, _ relationship: DictionaryRelationship, by deleter: DictionarySide
+  ) -> Bool {
+    guard state(deleter).objects[member] != nil, base.members(id, relationship.name).contains(member) else {
+      return false
+    }
+    let isCompared = model.isCompared(relationship)
+    let end = isCompared ? relationship : model.inverse(relationship) ?? relationship
+    return deleter == .ours || !skips(isCompared ? id : member, end)
   }
 
   private func isOpenLink(_ id: Int, _ member: Int, _ relationship: DictionaryRelationship) -> Bool {
@@ -180,8 +226,8 @@ extension DictionaryMerge {
     if orders[1] == orders[0] && rules.first != .skip {
       order = orders[2]
     } else if orders[1] != orders[2] && orders[2] != orders[0] && rules.first != .skip {
-      let side = ask(.order, id, relationship.name, rules: rules)
-      order = side == .theirs ? orders[2] : orders[1]
+      let answer = ask(.order, id, relationship.name, rules: rules)
+      order = answer == .theirs ? orders[2] : orders[1]
     }
     let added = members.filter { !common.contains($0) }
     let fromOurs = added.filter(mine.contains)

@@ -4,19 +4,19 @@ extension DictionaryMerge {
     for (owner, names) in model.entities.flatMap({ entity in entity.constraints.map { (entity.name, $0) } }) {
       var groups: [[DictionaryValue]: [Int]] = [:]
       for (id, object) in result.objects where model.isKind(object.entity, of: owner) {
-        let values = names.compactMap { object.values[$0] }
-        if values.count == names.count { groups[values, default: []].append(id) }
+        if let values = result.uniqueValues(of: id, names) { groups[values, default: []].append(id) }
       }
       for group in groups.values where group.count == 2 {
         let isOpen = group.contains { id in
           openObjects.contains(id) || names.contains { openPlaces.contains(Place(object: id, property: $0)) }
         }
-        if !isOpen { unite(group.sorted()) }
+        if !isOpen { unite(group.sorted(), names) }
       }
     }
   }
 
-  private mutating func unite(_ pair: [Int]) {
+  private mutating func unite(_ pair: [Int], _ names: [String]) {
+    // Objects of different entities would lose properties.
     guard entity(pair[0]) == entity(pair[1]) else { return }
     // A new object of one side against any that the other side has.
     let new = pair.filter { base.objects[$0] == nil }
@@ -24,19 +24,21 @@ extension DictionaryMerge {
       let second = pair.first(where: { $0 != first }), state(newSide.other).objects[second] != nil
     else { return }
     let (mine, other) = newSide == .ours ? (first, second) : (second, first)
-    let side = ask(.notUnique, mine, other: other, rules: rules(entity(mine), nil))
-    guard let side else { return }
+    // Values that only the merge gives them are another violation.
+    let values = result.uniqueValues(of: mine, names)
+    guard ours.uniqueValues(of: mine, names) == values, theirs.uniqueValues(of: other, names) == values else { return }
+    guard let answer = ask(.notUnique, mine, other: other, rules: rules(entity(mine), nil)) else { return }
     // The older id stays, that of ours if both are new.
     let kept = base.objects[other] != nil ? other : mine
     let dropped = kept == mine ? other : mine
-    merge(dropped, into: kept, preferred: side == .ours ? mine : other)
+    merge(dropped, into: kept, preferred: answer == .ours ? mine : other)
   }
 
   private mutating func merge(_ dropped: Int, into kept: Int, preferred: Int) {
     guard let first = result.objects[kept], let second = result.objects[dropped] else { return }
     let isKept = preferred == kept
     united[dropped] = kept
-    result.objects[kept]?.values = first.values.merging(second.values) { isKept ? $0 : $1 }
+    result.objects[kept]?.values = first.values.merging(second.values) { Self.united($0, $1, isFirst: isKept) }
     for relationship in model.relationships(first.entity) {
       let (mine, other) = (first.links[relationship.name] ?? [], second.links[relationship.name] ?? [])
       let isFirst = relationship.isToMany || other.isEmpty || (isKept && !mine.isEmpty)
@@ -69,5 +71,13 @@ extension DictionaryMerge {
         result.setMembers(id, inverse.name, result.members(id, inverse.name).filter { $0 != kept })
       }
     }
+  }
+
+  /// The value of two. Composites are united element by element.
+  private static func united(_ first: DictionaryValue, _ second: DictionaryValue, isFirst: Bool) -> DictionaryValue {
+    guard case .composite(let mine) = first, case .composite(let other) = second else {
+      return isFirst ? first : second
+    }
+    return .composite(mine.merging(other) { isFirst ? $0 : $1 })
   }
 }

@@ -11,8 +11,8 @@ struct DictionaryMerge {
   let theirs: DictionaryState
   let options: DictionaryOptions
 
-  /// Every conflict, with the side that its answer takes; nil is open.
-  var conflicts: [DictionaryConflict: DictionarySide?] = [:]
+  /// Every conflict with its answer; nil is open.
+  var conflicts: [DictionaryConflict: DictionaryAnswer?] = [:]
   /// Violations of the model by the result, in words.
   var broken: [String] = []
   var result: DictionaryState
@@ -87,15 +87,16 @@ struct DictionaryMerge {
     rules(entity(id), relationship.name, role: relationship.role).first == .skip
   }
 
-  /// Records a conflict and returns the side of its answer.
+  /// Records a conflict and returns its answer.
   mutating func ask(
     _ kind: DictionaryConflict.Kind, _ id: Int, _ property: String? = nil, other: Int? = nil, rules: [DictionaryRule]
-  ) -> DictionarySide? {
+  ) -> DictionaryAnswer? {
     let conflict = DictionaryConflict(kind: kind, object: id, property: property, other: other)
-    let answer = options.answers[conflict]
-    let side = answer.map(\.side) ?? rules.lazy.compactMap(\.side).first
-    conflicts[conflict] = .some(side)
-    return side
+    let attribute = property.flatMap { model.attribute(at: $0, entity(id)) }
+    var answer = options.answer(to: conflict, attribute) ?? rules.lazy.compactMap(\.side).first.map { .init($0) }
+    if answer == .refuse { answer = nil }
+    conflicts[conflict] = .some(answer)
+    return answer
   }
 
   // MARK: Objects (M4)
@@ -116,7 +117,7 @@ struct DictionaryMerge {
       let deleter = side.other
       let kind: DictionaryConflict.Kind = deleter == .ours ? .deletedOurs : .deletedTheirs
       switch ask(kind, id, rules: rules(entity(id), nil)) {
-      case side?: alive.insert(id)
+      case DictionaryAnswer(side)?: alive.insert(id)
       case nil:
         openObjects.insert(id)
         if side == .ours { alive.insert(id) }
@@ -133,8 +134,7 @@ struct DictionaryMerge {
       guard let side = onlySide(id) else { continue }
       for relationship in model.relationships(entity(id)) {
         let members = state(side).members(id, relationship.name)
-        let least = relationship.isOptional ? relationship.minimum : max(1, relationship.minimum)
-        if members.filter(alive.contains).count >= least { continue }
+        if members.filter(alive.contains).count >= relationship.needed { continue }
         for member in members where onlySide(member) == side && !openObjects.contains(member) {
           guard alive.insert(member).inserted else { continue }
           deleters[member] = nil
@@ -215,9 +215,13 @@ struct DictionaryMerge {
     if isSum, let sum = type.sum(base, ours, theirs) { return sum }
     if ours == base || (ours == theirs && !isSum) { return theirs }
     if rules.first == .max, let greatest = type.greatest(ours, theirs) { return greatest }
-    let side = ask(.bothChanged, id, path, rules: rules)
-    if side == nil { openPlaces.insert(Place(object: id, property: path)) }
-    return side == .theirs ? theirs : ours
+    switch ask(.bothChanged, id, path, rules: rules) {
+    case .theirs: return theirs
+    case .value(let value): return value
+    case nil: openPlaces.insert(Place(object: id, property: path))
+    default: break
+    }
+    return ours
   }
 }
 
@@ -229,7 +233,7 @@ extension DictionaryValue? {
 }
 
 extension DictionaryType {
-  var isNumber: Bool { isInteger || self == .double }
+  var isNumber: Bool { isInteger || self == .double || self == .float || self == .decimal }
   private var isInteger: Bool { self == .integer16 || self == .integer32 || self == .integer64 }
 
   private func holds(_ value: Int64) -> Bool {
@@ -250,6 +254,10 @@ extension DictionaryType {
     case (.double(let base), .double(let ours), .double(let theirs)):
       let value = base + ((ours - base) + (theirs - base))
       return value.isFinite ? .double(value) : nil
+    case (.float(let base), .float(let ours), .float(let theirs)):
+      let value = base + ((ours - base) + (theirs - base))
+      return value.isFinite ? .float(value) : nil
+    case (.decimal(let base), .decimal(let ours), .decimal(let theirs)): return .decimal(ours + theirs - base)
     default: return nil
     }
   }
@@ -258,6 +266,8 @@ extension DictionaryType {
     switch (ours, theirs) {
     case (.integer(let ours), .integer(let theirs)): .integer(Swift.max(ours, theirs))
     case (.double(let ours), .double(let theirs)): .double(Swift.max(ours, theirs))
+    case (.float(let ours), .float(let theirs)): .float(Swift.max(ours, theirs))
+    case (.decimal(let ours), .decimal(let theirs)): .decimal(Swift.max(ours, theirs))
     case (.date(let ours), .date(let theirs)): .date(Swift.max(ours, theirs))
     default: nil
     }

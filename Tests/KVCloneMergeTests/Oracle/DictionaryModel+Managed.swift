@@ -2,48 +2,55 @@ import Foundation
 import KVCloneModel
 
 extension DictionaryModel {
-  /// The oracle's form of a model. Transient, derived and unsupported attributes are left out; nil if inserting needs
-  /// one of them, or if values have bounds that the generator does not know.
-  init?(_ model: ManagedObjectModel) {
+  /// The oracle's form of a model. Transient and derived properties, defaults and bounds of values are left out, and
+  /// types without a rule of their own are replaced by similar ones.
+  init(_ model: ManagedObjectModel) {
     entities = []
     var rank = 0
     for entity in model.entities {
       let inherited = model.superentities(of: entity.name).compactMap { model.entity(named: $0) }
       let names = Set(inherited.flatMap { $0.attributes.map(\.name) + $0.relationships.map(\.name) })
-      var copy = DictionaryEntity(
-        name: entity.name, parent: entity.superentityName, isAbstract: entity.isAbstract,
-        constraints: entity.uniquenessConstraints)
-      for attribute in entity.attributes where !names.contains(attribute.name) {
-        if attribute.isTransient || attribute.isDerived { continue }
-        let isBound = attribute.minValue != nil || attribute.maxValue != nil || attribute.regularExpression != nil
-        guard !isBound, attribute.defaultValue == nil, let known = DictionaryAttribute(attribute) else { return nil }
-        copy.attributes.append(known)
-      }
+      var copy = DictionaryEntity(name: entity.name, parent: entity.superentityName, isAbstract: entity.isAbstract)
+      copy.attributes = entity.attributes.filter { !names.contains($0.name) }.compactMap(DictionaryAttribute.init)
       for relationship in entity.relationships where !names.contains(relationship.name) && !relationship.isTransient {
         copy.relationships.append(DictionaryRelationship(relationship, owner: entity.name, rank: rank))
         rank += 1
       }
       entities.append(copy)
     }
+    for (index, entity) in model.entities.enumerated() {
+      entities[index].constraints = entity.uniquenessConstraints.filter { names in
+        names.allSatisfy { name in
+          attributes(entity.name).contains { $0.name == name && $0.type != .composite && $0.type != .binary }
+            || relationships(entity.name).contains { $0.name == name && !$0.isToMany }
+        }
+      }
+    }
   }
 
   /// The model that stores of this oracle have.
   var managed: ManagedObjectModel {
-    let composites = entities.flatMap(\.attributes).filter { $0.type == .composite }
+    let composites = entities.flatMap { entity in
+      entity.attributes.filter { $0.type == .composite }.map { attribute in
+        CompositeAttributeDescription(
+          attribute.compositeName(in: entity.name), elements: attribute.elements.map { $0.managed(in: entity.name) })
+      }
+    }
     return ManagedObjectModel(
       name: "Oracle",
       entities: entities.map { entity in
         EntityDescription(
           name: entity.name, superentityName: entity.parent, isAbstract: entity.isAbstract,
-          attributes: entity.attributes.map(\.managed), relationships: entity.relationships.map(managed),
-          uniquenessConstraints: entity.constraints)
+          attributes: entity.attributes.map { $0.managed(in: entity.name) },
+          relationships: entity.relationships.map(managed), uniquenessConstraints: entity.constraints)
       },
-      composites: composites.map { CompositeAttributeDescription($0.name, elements: $0.elements.map(\.managed)) })
+      composites: composites)
   }
 
   private func managed(_ relationship: DictionaryRelationship) -> RelationshipDescription {
-    let rule: DeleteRule =
+    let rule: KVCloneModel.DeleteRule =
       switch relationship.deleteRule {
+      case .noAction: .noAction
       case .nullify: .nullify
       case .cascade: .cascade
       case .deny: .deny
@@ -61,6 +68,17 @@ extension DictionaryModel {
   }
 }
 
+extension DictionaryRelationship.DeleteRule {
+  fileprivate init(_ rule: KVCloneModel.DeleteRule) {
+    switch rule {
+    case .noAction: self = .noAction
+    case .nullify: self = .nullify
+    case .cascade: self = .cascade
+    case .deny: self = .deny
+    }
+  }
+}
+
 extension DictionaryRelationship {
   fileprivate init(_ relationship: RelationshipDescription, owner: String, rank: Int) {
     self.init(
@@ -68,28 +86,25 @@ extension DictionaryRelationship {
       isToMany: relationship.isToMany, isOrdered: relationship.isOrdered, isOptional: relationship.isOptional,
       minimum: relationship.isToMany ? relationship.minCount : 0,
       maximum: relationship.isToMany ? relationship.maxCount : 0,
-      deleteRule: relationship.deleteRule == .cascade ? .cascade : relationship.deleteRule == .deny ? .deny : .nullify,
-      inverse: relationship.inverseName, rank: rank,
-      role: relationship.userInfo["merge"].flatMap(DictionaryRule.init))
+      deleteRule: DeleteRule(relationship.deleteRule),
+      inverse: relationship.inverseName, rank: rank)
   }
 }
 
 extension DictionaryAttribute {
   fileprivate init?(_ attribute: AttributeDescription) {
-    guard let type = DictionaryType(attribute.type) else { return nil }
-    let elements = attribute.elements.compactMap(DictionaryAttribute.init)
-    guard elements.count == attribute.elements.count, !elements.contains(where: { $0.type == .composite }) else {
-      return nil
-    }
-    self.init(
-      name: attribute.name, type: type, isOptional: attribute.isOptional,
-      role: attribute.userInfo["merge"].flatMap(DictionaryRule.init), elements: elements)
+    guard !attribute.isTransient, !attribute.isDerived, let type = DictionaryType(attribute.type) else { return nil }
+    let elements = attribute.elements.compactMap(DictionaryAttribute.init).filter { $0.type != .composite }
+    if type == .composite && elements.isEmpty { return nil }
+    self.init(name: attribute.name, type: type, isOptional: attribute.isOptional, elements: elements)
   }
 
-  fileprivate var managed: AttributeDescription {
+  fileprivate func compositeName(in entity: String) -> String { entity + "_" + name }
+
+  fileprivate func managed(in entity: String) -> AttributeDescription {
     AttributeDescription(
-      name, type.managed, optional: isOptional, composite: type == .composite ? name : nil,
-      elements: elements.map(\.managed), userInfo: role.map { ["merge": $0.rawValue] } ?? [:])
+      name, type.managed, optional: isOptional, composite: type == .composite ? compositeName(in: entity) : nil,
+      elements: elements.map { $0.managed(in: entity) }, userInfo: role.map { ["merge": $0.rawValue] } ?? [:])
   }
 }
 
@@ -100,10 +115,13 @@ extension DictionaryType {
     case .integer32: self = .integer32
     case .integer64: self = .integer64
     case .double: self = .double
+    case .float: self = .float
+    case .decimal: self = .decimal
     case .string: self = .string
     case .date: self = .date
     case .boolean: self = .boolean
-    case .binary: self = .binary
+    case .binary, .transformable: self = .binary
+    case .uuid, .uri: self = .string
     case .composite: self = .composite
     default: return nil
     }
@@ -115,6 +133,8 @@ extension DictionaryType {
     case .integer32: .integer32
     case .integer64: .integer64
     case .double: .double
+    case .float: .float
+    case .decimal: .decimal
     case .string: .string
     case .date: .date
     case .boolean: .boolean
@@ -132,6 +152,8 @@ extension DictionaryValue {
     switch self {
     case .integer(let value): .integer(value)
     case .double(let value): .double(value)
+    case .float(let value): .float(value)
+    case .decimal(let value): .decimal(value)
     case .string(let value): .string(value)
     case .date(let value): .date(Date(timeIntervalSinceReferenceDate: value))
     case .boolean(let value): .boolean(value)
@@ -145,6 +167,8 @@ extension DictionaryValue {
     switch value {
     case .integer(let value): self = .integer(value)
     case .double(let value): self = .double(value)
+    case .float(let value): self = .float(value)
+    case .decimal(let value): self = .decimal(value)
     case .string(let value): self = .string(value)
     case .date(let value): self = .date(value.timeIntervalSinceReferenceDate)
     case .boolean(let value): self = .boolean(value)

@@ -1,7 +1,11 @@
+import Foundation
+
 /// The value of an attribute in the oracle.
 enum DictionaryValue: Hashable {
   case integer(Int64)
   case double(Double)
+  case float(Float)
+  case decimal(Decimal)
   case string(String)
   /// Seconds since the reference date.
   case date(Double)
@@ -13,7 +17,7 @@ enum DictionaryValue: Hashable {
 
 /// The types of attributes in the oracle.
 enum DictionaryType: Hashable {
-  case integer16, integer32, integer64, double, string, date, boolean, binary
+  case integer16, integer32, integer64, double, float, decimal, string, date, boolean, binary
   case composite
 }
 
@@ -22,6 +26,9 @@ enum DictionaryRule: String, Hashable {
   case ours, theirs, sum, max, skip
 
   var side: DictionarySide? { DictionarySide(rawValue: rawValue) }
+
+  /// The rule for the opposite direction.
+  var exchanged: DictionaryRule { self == .ours ? .theirs : self == .theirs ? .ours : self }
 }
 
 /// One of the two sides of a merge.
@@ -31,7 +38,7 @@ enum DictionarySide: String, Hashable {
   var other: DictionarySide { self == .ours ? .theirs : .ours }
 }
 
-struct DictionaryAttribute: Hashable {
+struct DictionaryAttribute: Hashable, Sendable {
   var name: String
   var type: DictionaryType
   var isOptional = true
@@ -39,8 +46,8 @@ struct DictionaryAttribute: Hashable {
   var elements: [DictionaryAttribute] = []
 }
 
-struct DictionaryRelationship: Hashable {
-  enum DeleteRule { case nullify, cascade, deny }
+struct DictionaryRelationship: Hashable, Sendable {
+  enum DeleteRule: Sendable { case noAction, nullify, cascade, deny }
 
   var name: String
   /// The entity that declares the relationship.
@@ -57,9 +64,12 @@ struct DictionaryRelationship: Hashable {
   /// The position in the model, over all entities.
   var rank = 0
   var role: DictionaryRule?
+
+  /// The number of members that an object needs; 0 for an optional relationship.
+  var needed: Int { isOptional ? 0 : isToMany ? minimum : 1 }
 }
 
-struct DictionaryEntity: Hashable {
+struct DictionaryEntity: Hashable, Sendable {
   var name: String
   var parent: String?
   var isAbstract = false
@@ -69,7 +79,7 @@ struct DictionaryEntity: Hashable {
 }
 
 /// The model of the oracle: entities by name, with flat look-ups that ignore speed.
-struct DictionaryModel {
+struct DictionaryModel: Sendable {
   var entities: [DictionaryEntity]
 
   func entity(_ name: String) -> DictionaryEntity? { entities.first { $0.name == name } }
@@ -88,6 +98,13 @@ struct DictionaryModel {
   func isKind(_ name: String, of other: String) -> Bool { lineage(name).contains { $0.name == other } }
 
   func attributes(_ entity: String) -> [DictionaryAttribute] { lineage(entity).reversed().flatMap(\.attributes) }
+
+  /// The attribute or element at a path.
+  func attribute(at path: String, _ entity: String) -> DictionaryAttribute? {
+    let names = path.split(separator: ".").map(String.init)
+    let attribute = attributes(entity).first { $0.name == names.first }
+    return names.count < 2 ? attribute : attribute?.elements.first { $0.name == names[1] }
+  }
 
   func relationships(_ entity: String) -> [DictionaryRelationship] {
     lineage(entity).reversed().flatMap(\.relationships)

@@ -129,6 +129,16 @@ struct DictionaryState {
     return true
   }
 
+  /// The values of an object under a constraint, to-one targets among them; nil if one is nil.
+  func uniqueValues(of id: Int, _ names: [String]) -> [DictionaryValue]? {
+    guard let object = objects[id] else { return nil }
+    let values = names.compactMap { name in
+      model.relationship(name, object.entity) == nil
+        ? object.values[name] : members(id, name).first.map { .string("object \($0)") }
+    }
+    return values.count == names.count ? values : nil
+  }
+
   /// The violations of required properties, counts and uniqueness constraints, in words.
   func brokenRules() -> [String] {
     var broken: [String] = []
@@ -139,14 +149,12 @@ struct DictionaryState {
       }
       for relationship in model.relationships(object.entity) {
         let count = members(id, relationship.name).count
-        let least = relationship.isOptional ? 0 : max(1, relationship.minimum)
-        let tooFew = count < least || (count > 0 && count < relationship.minimum)
+        let tooFew = count < relationship.needed || (count > 0 && count < relationship.minimum)
         let tooMany = relationship.maximum > 0 && count > relationship.maximum
         if tooFew || tooMany { broken.append("\(object.entity)/\(id).\(relationship.name) has \(count)") }
       }
       for (owner, names) in model.constraints(object.entity) {
-        let values = names.compactMap { object.values[$0] }
-        if values.count == names.count, !seen[[owner] + names, default: []].insert(values).inserted {
+        if let values = uniqueValues(of: id, names), !seen[[owner] + names, default: []].insert(values).inserted {
           broken.append("\(object.entity)/\(id) is not unique under \(names)")
         }
       }

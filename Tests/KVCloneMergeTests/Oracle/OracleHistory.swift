@@ -2,21 +2,30 @@
 struct OracleHistory {
   let seed: UInt64
   let model: DictionaryModel
+  /// The entities of inserted objects.
+  let entities: [String]
   var baseEdits: [[DictionaryEdit]] = []
   var oursEdits: [[DictionaryEdit]] = []
   var theirsEdits: [[DictionaryEdit]] = []
   var options = DictionaryOptions()
+  /// The number of merges after the first one.
+  var roundCount = 2
+  /// Whether the store is in files.
+  var isOnDisk: Bool { seed % 8 == 0 }
 
   init(seed: UInt64) {
     var models = DictionaryGenerator(seed: seed)
     self.init(seed: seed, model: models.model())
   }
 
-  /// A history of a given model, such as one of the corpus.
+  /// A history of a given model, such as one of the corpus: of an entity and those that it is related to.
   init(seed: UInt64, model: DictionaryModel) {
+    var models = DictionaryGenerator(seed: seed)
+    let annotated = models.annotated(model)
     self.seed = seed
-    self.model = model
-    var source = EditSource(model: model, seed: seed)
+    self.model = annotated
+    entities = models.neighbors(in: annotated)
+    var source = EditSource(model: annotated, entities: entities, seed: seed)
     var state = DictionaryState(model: model)
     source.nextID = 1
     baseEdits = source.transactions(3 + source.random.below(6), from: &state, inserts: 100)
@@ -73,6 +82,7 @@ struct OracleHistory {
     }
     while isSmaller {
       isSmaller = false
+      if history.roundCount > 0 { attempt { $0.roundCount -= 1 } }
       for list in lists {
         for index in history[keyPath: list].indices.reversed() where index < history[keyPath: list].count {
           attempt { $0[keyPath: list].remove(at: index) }
@@ -93,12 +103,15 @@ struct OracleHistory {
 /// Makes valid random transactions over a state.
 struct EditSource {
   let model: DictionaryModel
+  /// The entities of inserted objects.
+  let entities: [String]
   var random: DictionaryRandom
   var values: DictionaryGenerator
   var nextID = 1
 
-  init(model: DictionaryModel, seed: UInt64) {
+  init(model: DictionaryModel, entities: [String], seed: UInt64) {
     self.model = model
+    self.entities = entities
     random = DictionaryRandom(seed: seed ^ 0x5EED)
     values = DictionaryGenerator(seed: seed ^ 0xFACE)
   }
@@ -123,6 +136,7 @@ struct EditSource {
   mutating func options() -> DictionaryOptions {
     var options = DictionaryOptions()
     options.policy = random.pick([nil, .ours, .theirs, nil]) ?? nil
+    if random.isTrue(40) { options.answerSeed = random.next() }
     for entity in model.entities where random.isTrue(15) {
       if random.isTrue(40) {
         options.rules[entity.name] = random.pick([.ours, .theirs])
@@ -136,15 +150,15 @@ struct EditSource {
   }
 
   private mutating func insertion(_ state: DictionaryState) -> [DictionaryEdit]? {
-    guard let entity = random.pick(model.entities.filter { !$0.isAbstract }) else { return nil }
+    guard let entity = random.pick(entities) else { return nil }
     let id = nextID
     nextID += 1
     var object: [String: DictionaryValue] = [:]
-    for attribute in model.attributes(entity.name) where !attribute.isOptional || random.isTrue(70) {
+    for attribute in model.attributes(entity) where !attribute.isOptional || random.isTrue(70) {
       object[attribute.name] = values.value(attribute)
     }
-    var edits = [DictionaryEdit.insert(id, entity: entity.name, values: object)]
-    for relationship in model.relationships(entity.name) {
+    var edits = [DictionaryEdit.insert(id, entity: entity, values: object)]
+    for relationship in model.relationships(entity) {
       let isNeeded = !relationship.isOptional || relationship.minimum > 0
       guard isNeeded || random.isTrue(50) else { continue }
       for _ in 0..<(relationship.isToMany ? max(1, relationship.minimum) : 1) {
@@ -170,7 +184,10 @@ struct EditSource {
     }
     if deletes, random.isTrue(12), let edits = shuffle(state) { return edits }
     switch random.below(100) {
-    case ..<12: return deletes ? [.delete([id])] : nil
+    case ..<12:
+      guard deletes else { return nil }
+      let other = random.isTrue(25) ? random.pick(ids) : nil
+      return [.delete([id] + [other].compactMap(\.self).filter { $0 != id })]
     case ..<18: return swap(id, object, state)
     case ..<45:
       guard let attribute = random.pick(model.attributes(object.entity)) else { return nil }
@@ -201,7 +218,7 @@ struct EditSource {
       other != id && state.objects[other].map { model.isKind($0.entity, of: owner) } ?? false
     }
     guard let other = random.pick(others) else { return nil }
-    return names.flatMap { name -> [DictionaryEdit] in
+    return names.filter { model.relationship($0, object.entity) == nil }.flatMap { name -> [DictionaryEdit] in
       [
         .set(id, attribute: name, value: state.objects[other]?.values[name]),
         .set(other, attribute: name, value: object.values[name]),

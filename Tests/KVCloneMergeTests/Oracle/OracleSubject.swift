@@ -12,26 +12,13 @@ enum MergeDirection: CaseIterable {
 
 /// The plan of a merge in the oracle's terms.
 struct MergeReport {
+  let plan: MergePlan
   /// The conflicts; true if they have an answer.
-  var conflicts: [DictionaryConflict: Bool]
-  var canMerge: Bool
-  var changeCount: Int
+  let conflicts: [DictionaryConflict: Bool]
 }
 
-/// A store and a branch that are compared with the oracle.
-protocol OracleSubject {
-  /// Applies transactions to the store (ours) or to the branch (theirs).
-  func apply(_ transactions: [[DictionaryEdit]], to side: DictionarySide) throws
-  func plan(_ direction: MergeDirection, _ options: DictionaryOptions) throws -> MergeReport
-  /// The planned state, read before the merge.
-  func plannedState(_ direction: MergeDirection, _ options: DictionaryOptions) throws -> DictionaryState
-  func merge(_ direction: MergeDirection, _ options: DictionaryOptions) throws
-  func state(of side: DictionarySide) throws -> DictionaryState
-  func check() throws
-}
-
-/// The public interface of stores and branches as a subject.
-final class StoreOracleSubject: OracleSubject {
+/// A store (ours) and its branch (theirs) that are compared with the oracle through their public interface.
+final class OracleSubject {
   private static let branchName = "theirs"
 
   private let model: DictionaryModel
@@ -93,42 +80,38 @@ final class StoreOracleSubject: OracleSubject {
   private func options(_ options: DictionaryOptions) -> MergeOptions {
     MergeOptions(
       policy: options.policy.flatMap { MergeSide(rawValue: $0.rawValue) },
-      rules: options.rules.compactMapValues { MergeRule(rawValue: $0.rawValue) })
-  }
-
-  private func planned(_ direction: MergeDirection, _ options: DictionaryOptions) throws -> MergePlan {
-    let options = self.options(options)
-    return switch direction {
-    case .publish: try store.branches.planPublish(Self.branchName, options: options)
-    case .update: try store.branches.planUpdate(Self.branchName, options: options)
-    }
+      rules: options.rules.compactMapValues { MergeRule(rawValue: $0.rawValue) },
+      resolve: { [numbers, model] conflict in
+        let key = try DictionaryConflict(conflict, numbers)
+        let attribute = key.property.flatMap { model.attribute(at: $0, conflict.entity) }
+        return options.answer(to: key, attribute)?.managed
+      })
   }
 
   func plan(_ direction: MergeDirection, _ options: DictionaryOptions) throws -> MergeReport {
-    let plan = try planned(direction, options)
+    let options = self.options(options)
+    let plan =
+      switch direction {
+      case .publish: try store.branches.planPublish(Self.branchName, options: options)
+      case .update: try store.branches.planUpdate(Self.branchName, options: options)
+      }
     var conflicts: [DictionaryConflict: Bool] = [:]
     for resolved in plan.resolved {
-      let conflict = resolved.conflict
-      let kind = try #require(DictionaryConflict.Kind(rawValue: conflict.kind.rawValue))
-      let isUnion = kind == .notUnique
-      let key = DictionaryConflict(
-        kind: kind, object: try #require(numbers[conflict.id]), property: isUnion ? nil : conflict.property,
-        other: isUnion ? conflict.other.flatMap { numbers[$0] } : nil)
+      let key = try DictionaryConflict(resolved.conflict, numbers)
       #expect(conflicts[key] == nil, "\(key) is listed twice")
-      conflicts[key] = resolved.answer != nil && resolved.answer != .refuse
+      conflicts[key] = resolved.answer != nil
     }
-    return MergeReport(conflicts: conflicts, canMerge: plan.canMerge, changeCount: plan.changes.count)
+    return MergeReport(plan: plan, conflicts: conflicts)
   }
 
-  func plannedState(_ direction: MergeDirection, _ options: DictionaryOptions) throws -> DictionaryState {
-    try planned(direction, options).read { tx in try read(tx) }
-  }
+  /// The merged state that a plan shows.
+  func state(of report: MergeReport) throws -> DictionaryState { try report.plan.read { tx in try read(tx) } }
 
-  func merge(_ direction: MergeDirection, _ options: DictionaryOptions) throws {
+  func merge(_ direction: MergeDirection, _ options: DictionaryOptions) throws -> MergeResult {
     let options = self.options(options)
-    switch direction {
-    case .publish: _ = try store.branches.publish(Self.branchName, options: options)
-    case .update: _ = try store.branches.update(Self.branchName, options: options)
+    return switch direction {
+    case .publish: try store.branches.publish(Self.branchName, options: options)
+    case .update: try store.branches.update(Self.branchName, options: options)
     }
   }
 
@@ -164,5 +147,26 @@ final class StoreOracleSubject: OracleSubject {
       }
     }
     return state
+  }
+}
+
+extension DictionaryConflict {
+  fileprivate init(_ conflict: ObjectConflict, _ numbers: [ObjectID: Int]) throws {
+    kind = try #require(Kind(rawValue: conflict.kind.rawValue))
+    object = try #require(numbers[conflict.id])
+    property = kind == .notUnique ? nil : conflict.property
+    other = kind == .notUnique ? conflict.other.flatMap { numbers[$0] } : nil
+  }
+}
+
+extension DictionaryAnswer {
+  fileprivate var managed: ConflictAnswer {
+    switch self {
+    case .ours: .ours
+    case .theirs: .theirs
+    case .refuse: .refuse
+    case .value(let value): .attribute(value?.managed)
+    case .nothing: .object(nil)
+    }
   }
 }
