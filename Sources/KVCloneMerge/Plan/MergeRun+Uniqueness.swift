@@ -203,7 +203,14 @@ extension MergeRun {
     for relationship in entity.relationships {
       for member in try members(other, relationship) {
         try removeLink(other, relationship, member)
-        if member == remaining || member == other { continue }
+        // A link between the two leads from the union to itself, if its end there is free.
+        let isOwn = member == remaining || member == other
+        if isOwn, let inverse = entity.inverse(of: relationship), !inverse.isToMany,
+          try target(remaining, inverse) != nil
+        {
+          continue
+        }
+        let member = isOwn ? remaining : member
         if relationship.isToMany {
           try addLink(remaining, relationship, member)
         } else if try !prefersOwn || target(remaining, relationship) == nil {

@@ -29,7 +29,7 @@ extension DictionaryMerge {
   }
 
   private mutating func mergedTarget(_ id: Int, _ relationship: DictionaryRelationship) -> Int? {
-    if let side = onlySide(id) { return ownTarget(side, id, relationship) }
+    if let side = onlySide(id) { return state(side).members(id, relationship.name).first }
     let old = base.members(id, relationship.name).first
     let mine = members(.ours, id, relationship).first
     let other = members(.theirs, id, relationship).first
@@ -39,15 +39,6 @@ extension DictionaryMerge {
     let answer = ask(.bothChanged, id, relationship.name, rules: rules)
     if answer == nil { openPlaces.insert(Place(object: id, property: relationship.name)) }
     return answer == .nothing ? nil : answer == .theirs ? other : mine
-  }
-
-  /// The target of an object that one side has. A link that the deletion lost comes back if it is still free.
-  private func ownTarget(_ side: DictionarySide, _ id: Int, _ relationship: DictionaryRelationship) -> Int? {
-    guard let target = state(side).members(id, relationship.name).first else { return nil }
-    guard let inverse = model.inverse(relationship), !inverse.isToMany, target != id else { return target }
-    let isUnchanged = base.members(id, relationship.name).contains(target)
-    let isFree = state(side.other).members(target, inverse.name).isEmpty
-    return isUnchanged && !isFree ? nil : target
   }
 
   private func mergedMembers(_ id: Int, _ relationship: DictionaryRelationship) -> [Int] {
