@@ -18,6 +18,15 @@ extension DictionaryModel {
       }
       entities.append(copy)
     }
+    let copies = self
+    for (index, entity) in copies.entities.enumerated() {
+      for (place, relationship) in entity.relationships.enumerated() {
+        // An inverse of another relationship is that of none.
+        let inverse = copies.inverse(relationship)
+        let isMutual = inverse?.inverse == relationship.name && inverse?.destination == relationship.owner
+        if !isMutual { entities[index].relationships[place].inverse = nil }
+      }
+    }
     for (index, entity) in model.entities.enumerated() {
       entities[index].constraints = entity.uniquenessConstraints.filter { names in
         names.allSatisfy { name in
