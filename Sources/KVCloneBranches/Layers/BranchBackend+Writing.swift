@@ -108,7 +108,7 @@ extension BranchBackend {
     let seed = ValueEnvelope.seed(tableCode: .overlays, key: entryKey.bytes)
     PreimageView.write(value, seed: seed, to: entryValue)
     try inner.put(tables.overlays, entryKey.bytes, entryValue.bytes)
-    isChanged = true
+    (isChanged, isWritten) = (true, true)
     guard number == layer else { return }
     noteEntries(table, true)
     if replaced == nil { record.entryCount += 1 }
@@ -119,7 +119,7 @@ extension BranchBackend {
   /// Removes the entry with the key `entryKey`.
   private func dropEntry(_ byteCount: Int, isOfLayer: Bool) throws(StoreError) {
     _ = try inner.delete(tables.overlays, entryKey.bytes)
-    isChanged = true
+    (isChanged, isWritten) = (true, true)
     guard isOfLayer else { return }
     record.entryCount -= min(1, record.entryCount)
     record.byteCount -= min(record.byteCount, UInt64(byteCount))

@@ -20,10 +20,14 @@ package final class BranchBackend: StorageDecorator {
   package let isFrozen: Bool
   /// Whether the transaction has changed entries of the branch since its record was last written.
   package internal(set) var isChanged = false
+  /// Whether the transaction may have written to the layer.
+  var isWritten: Bool
   /// Whether the layer has any entry of a table, by root code and by the code of the other tables; nil if it is not
   /// known.
   private var objectTables: [Bool?] = []
   private var otherTables = [Bool?](repeating: nil, count: 16)
+  /// The objects with entries of the layer, by root code; unused once the transaction has written.
+  private var changedObjects: [ChangedObjects] = []
   // Reused, so that writing does not allocate.
   let entryKey = ReusedBytes()
   let entryValue = ReusedBytes()
@@ -37,6 +41,7 @@ package final class BranchBackend: StorageDecorator {
     _ horizon: SnapshotHorizon, isFrozen: Bool = false, isStoreWritten: Bool = false
   ) {
     self.isFrozen = isFrozen
+    isWritten = isStoreWritten
     self.inner = inner
     self.tables = tables
     self.name = name
@@ -127,7 +132,18 @@ package final class BranchBackend: StorageDecorator {
   /// The state of a key in the layer.
   @inline(__always)
   func state(_ table: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) -> PreimageReader.State {
-    try hasEntries(table) ? reader.state(layer, table, key, inner) : .unchanged
+    guard try hasEntries(table), try !isUnchanged(table, key) else { return .unchanged }
+    return try reader.state(layer, table, key, inner)
+  }
+
+  /// Whether an object has no entry in the layer, if that is known already.
+  @inline(__always)
+  private func isUnchanged(_ table: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
+    guard !isWritten, let root = table.rootCode, key.count == 8 else { return false }
+    while changedObjects.count <= Int(root) { changedObjects.append(ChangedObjects()) }
+    return try changedObjects[Int(root)].isUnchanged(key) { (body) throws(StoreError) in
+      try reader.forEachKey(layer, table, inner, body)
+    }
   }
 
   package func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
@@ -185,8 +201,15 @@ package final class BranchBackend: StorageDecorator {
     let (layer, next) = (layer, OverlayEntry())
     try next.move(to: key, layer, code, reader, inner)
     var isStopped = false
+    // Most objects are unchanged: one comparison is enough for them.
+    var firstOwn = next.number
     try base.scan(table, from: key, before: end) { (shown, value) throws(StoreError) in
       let shownKey = unsafePointers(copy shown)
+      if shownKey.count == 8, SnapshotHorizon.number(shownKey, at: 0) < firstOwn {
+        isStopped = try !body(shown, value)
+        return !isStopped
+      }
+      defer { firstOwn = next.number }
       while next.isThere {
         let order = KeyBound.compare(next.keyBytes, shownKey)
         if order > 0 { break }

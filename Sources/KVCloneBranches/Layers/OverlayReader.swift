@@ -41,6 +41,19 @@ struct OverlayReader {
     return found
   }
 
+  /// Calls `body` with the key of each entry of a table of a layer, tombstones included, until it returns false.
+  func forEachKey(
+    _ layer: UInt32, _ code: TableCode, _ inner: any StorageBackend, _ body: (UnsafeRawBufferPointer) -> Bool
+  ) throws(StoreError) {
+    let (from, limit) = (ReusedBytes(), ReusedBytes())
+    OverlayKey.write(layer: layer, table: code, key: .noBytes, to: from)
+    OverlayKey.writeEnd(layer: layer, table: code, to: limit)
+    try inner.scan(table, from: from.bytes, before: limit.bytes) { (found, _) throws(StoreError) in
+      let found = unsafePointers(copy found)
+      return OverlayKey.isOf(layer: layer, table: code, found) && body(OverlayKey.key(of: found))
+    }
+  }
+
   /// Calls `body` with each entry of a table of a layer from the first key at or after `key`, without tombstones, until
   /// it returns false.
   func scan(
@@ -86,6 +99,11 @@ final class OverlayEntry {
   private let value = ReusedBytes()
   private let bound = ReusedBytes()
 
+  /// The number below which 8-byte keys precede the entry: any if there is none, and none if its key is no number.
+  var number: UInt64 {
+    guard isThere else { return .max }
+    return key.count == 8 ? SnapshotHorizon.number(key.bytes, at: 0) : 0
+  }
   var keyBytes: UnsafeRawBufferPointer { key.bytes }
   var valueBytes: UnsafeRawBufferPointer { value.bytes }
 

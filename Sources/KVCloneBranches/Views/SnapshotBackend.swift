@@ -49,8 +49,9 @@ package final class SnapshotBackend: StorageBackend {
   @inline(__always)
   private func isUnchanged(_ table: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
     guard !isWritten, let root = table.rootCode, key.count == 8 else { return false }
-    let serial = SnapshotHorizon.number(key, at: 0) & ObjectID.maximumSerial
-    return try changedObjects[Int(root)].isUnchanged(serial, table, preimages)
+    return try changedObjects[Int(root)].isUnchanged(key) { (body) throws(StoreError) in
+      try preimages.forEachKey(of: table, body)
+    }
   }
 
   package func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
