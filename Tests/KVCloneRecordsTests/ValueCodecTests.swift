@@ -55,7 +55,7 @@ import Testing
   @Test func formatRecordOfAnotherVersionIsReadAndJudged() throws {
     for (version, minimum, isTooOld, isTooNew) in [
       (1, 1, true, false), (2, 2, true, false), (3, 3, false, false), (4, 4, false, false), (5, 5, false, false),
-      (6, 6, false, false), (9, 6, false, false), (9, 7, false, true),
+      (6, 6, false, false), (9, 6, false, false), (7, 7, false, false), (9, 8, false, true),
     ] as [(UInt32, UInt32, Bool, Bool)] {
       let record = FormatRecord(version: version, minimumReaderVersion: minimum, storeUUID: UUID(), created: 0)
       #expect(record.isTooOld == isTooOld, "version \(version)")

@@ -3,7 +3,7 @@ import KVCloneModel
 /// The coded forms of conflicts and answers.
 ///
 /// Ids and fingerprints are texts: programs that read numbers of JSON as floating-point numbers would round them, and
-/// each answer that passed through such a program would be stale.
+/// make each answer stale.
 enum CodedID {
   static func text(_ id: ObjectID) -> String { String(id.rawValue) }
 

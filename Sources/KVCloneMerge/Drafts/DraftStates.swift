@@ -169,8 +169,8 @@ extension ObjectSet {
     return found
   }
 
-  /// The objects that these refer to without an inverse. Such a link of a new object changes nothing of its target but
-  /// a list of referrers, of which an earlier snapshot may see nothing.
+  /// The objects that these refer to without an inverse. This link of a new object changes nothing of its target but a
+  /// list of referrers, of which an earlier snapshot may see nothing.
   func referenced(in session: borrowing Session) throws(StoreError) -> ObjectSet {
     var found = ObjectSet()
     let roots = session.schema.entities.filter { $0.relationships.contains { !$0.hasInverse } }.map(\.rootCode)

@@ -16,8 +16,8 @@ extension StoreBranches {
   /// - Parameters:
   ///   - name: the name of the branch.
   ///   - objects: publishes only these objects, with what a clone of them would copy and inserted objects that they
-  ///     need (M13); nil for all changes. The branch is updated first, in memory and with its hooks: what they reject is
-  ///     an issue of the plan. Conflicts of both steps have the store as ours. Use answers of a plan with the same
+  ///     need (M13); nil for all changes. The branch is updated first, in memory and with its hooks: their rejections
+  ///     are issues of the plan. Conflicts of both steps have the store as ours. Use answers of a plan with the same
   ///     objects.
   ///   - options: the treatment of conflicts.
   /// - Throws: `branchNotFound`; `unsupportedOnBranch` on a branch; `incompatibleModel`; `objectNotFound` for an object

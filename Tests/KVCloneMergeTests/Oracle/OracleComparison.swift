@@ -4,7 +4,7 @@ import Testing
 
 /// The comparison of one history with the oracle, in both directions.
 extension OracleHistory {
-  /// Returns the first difference, in words; nil if there is none.
+  /// Returns the first difference, in words; nil without one.
   func problem(_ tally: inout OracleTally) -> String? {
     tally.histories += 1
     do {

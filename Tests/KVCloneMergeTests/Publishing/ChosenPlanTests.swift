@@ -48,7 +48,8 @@ import Testing
     let plan = try store.branches.planPublish("draft", only: [library.book])
     #expect(!plan.canMerge && plan.issueCount == 1)
     let issue = try #require(plan.issues.first)
-    #expect(issue.kindName == (name == "willSave" ? "hookFailed" : "refusedByHook") && issue.property == "title")
+    let kind = name == "willSave" ? "hookFailed" : ValidationIssue.Kind.rejectedByHook.rawValue
+    #expect(issue.kindName == kind && issue.property == "title")
     #expect(issue.message.contains("is refused"))
     let before = try library.text(store)
     let error = #expect(throws: MergeError.self) { try store.branches.publish("draft", only: [library.book]) }

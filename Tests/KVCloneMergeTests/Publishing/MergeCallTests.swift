@@ -186,7 +186,7 @@ import Testing
     #expect(conflict.kind == .deletedTheirs && conflict.id == pages[0])
     #expect(conflict.theirsChange?.commit == ofBranch && conflict.theirsChange?.date != nil)
     #expect(conflict.oursChange?.commit == last)
-    // Without the history of that time, nobody is named.
+    // Without the history of that time, the conflict has no author.
     try shelf.branch.purgeHistory(before: shelf.branch.currentToken())
     let purged = try #require(try store.branches.planPublish("draft").conflicts.first)
     #expect(purged.kind == .deletedTheirs && purged.theirsChange == nil)

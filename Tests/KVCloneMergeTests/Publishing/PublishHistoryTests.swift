@@ -90,9 +90,9 @@ import Testing
   }
 
   /// Publishes the book alone, and returns what the history of the branch has of that.
-  private func publishBook(_ options: MergeOptions = MergeOptions()) throws -> [HistoryTransaction] {
+  private func publishBook() throws -> [HistoryTransaction] {
     let token = try branch.currentToken()
-    try store.branches.publish("draft", only: [library.book], options: options)
+    try store.branches.publish("draft", only: [library.book])
     let heard = try branch.history(after: token)
     try library.check()
     return heard
@@ -138,19 +138,5 @@ import Testing
     let heard = try publishBook()
     #expect(heard.count == 1)
     #expect(try heard.first?.updatedProperties().mapValues { $0.sorted() } == [library.book: ["cover", "number"]])
-  }
-
-  @Test("B7, M13: an object that the update unites with one of the store is deleted in the one entry")
-  func b7ChosenUnited() throws {
-    try library.setTitle("mine", in: branch)
-    let own = try branch.write { tx in try tx.insert("Book", ["number": .integer(9), "title": .string("mine")]) }
-    let kept = try store.write { tx in try tx.insert("Book", ["number": .integer(9), "title": .string("yours")]) }
-    try numberBooks()
-    var options = MergeOptions(policy: .ours)
-    options.createsSnapshots = false
-    let heard = try publishBook(options)
-    #expect(heard.count == 1)
-    #expect(try heard.first?.insertedIDs() == [kept] && heard.first?.deletedIDs() == [own])
-    #expect(try heard.first?.updatedProperties() == [library.book: ["number"]])
   }
 }

@@ -34,12 +34,11 @@ import Testing
         try BranchManager.own(&session) { manager in _ = try manager.rebaseKeepingChanges("second") }
       }
     }
-    let other = try BranchFixture.fill(second, "C")
     var options = CloneOptions()
     options.keepsBase = true
     options.count = 2
     for side in [test.store, second] {
-      let root = try side.clone([side === second ? other : book], options: options).root
+      let root = try side.clone([try BranchFixture.fill(side, "C")], options: options).root
       try side.write { tx in try tx.set(root, "title", .string("draft")) }
     }
     _ = try test.store.delete([book])
