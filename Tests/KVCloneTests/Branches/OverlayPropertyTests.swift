@@ -19,6 +19,48 @@ struct OverlayPropertyTests {
     for _ in 0..<Self.roundCount { try run.step() }
     try run.end()
   }
+
+  @Test(
+    "B2, B3: many lookups in a transaction, before and after its writes, show the branch",
+    arguments: [StorageKind.memory, .lmdb])
+  func manyLookups(_ kind: StorageKind) throws {
+    let fixture = try BranchFixture(kind)
+    let store = fixture.store
+    let tags = try store.write { tx in
+      try (0..<200).map { try tx.insert("Tag", ["name": .string("tag \($0)")]) }
+    }
+    let branch = try store.branches.create("draft")
+    var expected = Dictionary(uniqueKeysWithValues: tags.enumerated().map { ($1, "tag \($0)") })
+    func change(_ tags: some Sequence<ObjectID>, to name: String, _ tx: inout WriteTransaction) throws {
+      for (place, tag) in tags.enumerated() {
+        if place.isMultiple(of: 3) {
+          _ = try tx.delete([tag])
+          expected[tag] = nil
+        } else {
+          try tx.set(tag, "name", .string("\(name) \(place)"))
+          expected[tag] = "\(name) \(place)"
+        }
+      }
+    }
+    func expectAll(_ tx: borrowing some ObjectReading & ~Copyable) throws {
+      // The objects of the layer are remembered after some thousand lookups.
+      for _ in 0..<30 {
+        for tag in tags {
+          let name = try tx.exists(tag) ? tx.value(tag, "name") : nil
+          #expect(name == expected[tag].map { .string($0) })
+        }
+      }
+    }
+    try branch.write { tx in try change(stride(from: 0, to: 200, by: 10).map { tags[$0] }, to: "changed", &tx) }
+    try branch.read { tx in try expectAll(tx) }
+    try branch.write { tx in
+      try expectAll(tx)
+      try change(stride(from: 5, to: 200, by: 10).map { tags[$0] }, to: "later", &tx)
+      try expectAll(tx)
+    }
+    try branch.read { tx in try expectAll(tx) }
+    #expect(try store.read { tx in try tx.value(tags[0], "name") } == .string("tag 0"))
+  }
 }
 
 /// One sequence of random changes.
@@ -195,47 +237,5 @@ private final class OverlayRun {
         #expect(some == Array(wanted.filter { !$0.key.lexicographicallyPrecedes(key) }.prefix(3)), "\(name)")
       }
     }
-  }
-
-  @Test(
-    "B2, B3: many lookups in a transaction, before and after its writes, show the branch",
-    arguments: [StorageKind.memory, .lmdb])
-  func manyLookups(_ kind: StorageKind) throws {
-    let fixture = try BranchFixture(kind)
-    let store = fixture.store
-    let tags = try store.write { tx in
-      try (0..<200).map { try tx.insert("Tag", ["name": .string("tag \($0)")]) }
-    }
-    let branch = try store.branches.create("draft")
-    var expected = Dictionary(uniqueKeysWithValues: tags.enumerated().map { ($1, "tag \($0)") })
-    func change(_ tags: some Sequence<ObjectID>, to name: String, _ tx: inout WriteTransaction) throws {
-      for (place, tag) in tags.enumerated() {
-        if place.isMultiple(of: 3) {
-          _ = try tx.delete([tag])
-          expected[tag] = nil
-        } else {
-          try tx.set(tag, "name", .string("\(name) \(place)"))
-          expected[tag] = "\(name) \(place)"
-        }
-      }
-    }
-    func expectAll(_ tx: borrowing some ObjectReading & ~Copyable) throws {
-      // The objects of the layer are remembered after some thousand lookups.
-      for _ in 0..<30 {
-        for tag in tags {
-          let name = try tx.exists(tag) ? tx.value(tag, "name") : nil
-          #expect(name == expected[tag].map { .string($0) })
-        }
-      }
-    }
-    try branch.write { tx in try change(stride(from: 0, to: 200, by: 10).map { tags[$0] }, to: "changed", &tx) }
-    try branch.read { tx in try expectAll(tx) }
-    try branch.write { tx in
-      try expectAll(tx)
-      try change(stride(from: 5, to: 200, by: 10).map { tags[$0] }, to: "later", &tx)
-      try expectAll(tx)
-    }
-    try branch.read { tx in try expectAll(tx) }
-    #expect(try store.read { tx in try tx.value(tags[0], "name") } == .string("tag 0"))
   }
 }
