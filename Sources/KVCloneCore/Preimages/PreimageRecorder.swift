@@ -219,13 +219,16 @@ package final class PreimageRecorder: StorageDecorator, TransactionSpace {
 
   /// Returns whether a snapshot may show the bytes of a blob after its last reference is removed.
   ///
-  /// No snapshot shows a blob that was still an upload when the youngest snapshot was created.
+  /// The youngest snapshot does not show a blob that was an upload then, or that was deleted then and is restored since.
+  /// Earlier ones may show the latter.
   package func keepsBlob(_ serial: UInt64) throws(StoreError) -> Bool {
     guard let horizon, horizon.sees(blob: serial) else { return false }
     let states = PreimageReader(inner, preimages, epoch: horizon.epoch)
     let key = ShortKey.blobInfo(serial)
     do throws(StoreError) {
-      if case .absent = try states.state(of: .blobInfo, unsafePointers(key.bytes)) { return false }
+      if case .absent = try states.state(of: .blobInfo, unsafePointers(key.bytes)) {
+        return try PreimageReader(inner, preimages, epoch: 0).hasValue(of: .blobInfo, unsafePointers(key.bytes))
+      }
     } catch {
       // A corrupted preimage keeps its blob; an engine failure is passed on.
       guard error.kind == .corrupted else { throw error }

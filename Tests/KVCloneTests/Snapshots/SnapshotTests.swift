@@ -158,6 +158,24 @@ struct SnapshotTests {
     try test.store.expectNoPreviousStates()
   }
 
+  @Test("a blob that is restored and deleted again, after a snapshot that does not show it")
+  func restoredBlob() throws {
+    let test = try TestStore(snapshotModel)
+    let data = Data(repeating: 7, count: 100_000)
+    let book = try test.store.write { tx in try tx.insert("Book", ["cover": .binary(data)]) }
+    let one = try test.store.createSnapshot(named: "one")
+    try test.store.write { tx in _ = try tx.delete([book]) }
+    let two = try test.store.createSnapshot(named: "two")
+    try test.store.rollback(to: one, objects: [book])
+    try test.store.write { tx in _ = try tx.delete([book]) }
+    try checked(test.store)
+    #expect(try one.read { tx in try tx.data(book, "cover") } == data)
+    #expect(try two.read { tx in try !tx.exists(book) })
+    try test.store.deleteSnapshots(named: try test.store.snapshots().map(\.name))
+    try checked(test.store)
+    try test.store.expectNoPreviousStates()
+  }
+
   @Test("the middle one of three is deleted, then the youngest")
   func chain() throws {
     let test = try TestStore(snapshotModel)
