@@ -99,7 +99,7 @@ final class OverlayEntry {
   private let value = ReusedBytes()
   private let bound = ReusedBytes()
 
-  /// The number below which 8-byte keys precede the entry: any if there is none, and none if its key is no number.
+  /// The number below which keys of 8 bytes precede the entry: the greatest one without an entry, 0 for other keys.
   var number: UInt64 {
     guard isThere else { return .max }
     return key.count == 8 ? SnapshotHorizon.number(key.bytes, at: 0) : 0
