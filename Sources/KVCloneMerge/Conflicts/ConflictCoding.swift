@@ -24,7 +24,7 @@ extension KeyedEncodingContainer {
 }
 
 extension KeyedDecodingContainer {
-  fileprivate func id(_ key: Key) throws -> ObjectID {
+  func id(_ key: Key) throws -> ObjectID {
     try CodedID.id(try decode(String.self, forKey: key), key, self)
   }
 
@@ -148,31 +148,5 @@ extension ConflictAnswer: Codable {
     } else {
       self = .order(try container.ids(.order))
     }
-  }
-}
-
-// MARK: Changes
-
-extension MergeChange: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case kind, id, entity, properties
-  }
-
-  /// Encodes the change with its id as a decimal text.
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(kind, forKey: .kind)
-    try container.encode(CodedID.text(id), forKey: .id)
-    try container.encode(entity, forKey: .entity)
-    try container.encode(properties, forKey: .properties)
-  }
-
-  /// Decodes a change.
-  public init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(
-      kind: try container.decode(Kind.self, forKey: .kind), id: try container.id(.id),
-      entity: try container.decode(String.self, forKey: .entity),
-      properties: try container.decode([Property].self, forKey: .properties))
   }
 }

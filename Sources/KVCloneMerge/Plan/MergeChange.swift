@@ -38,3 +38,27 @@ public struct MergeChange: Sendable, Hashable {
   /// The object's name, such as `Note/7`.
   public var object: String { "\(entity)/\(id.serial)" }
 }
+
+extension MergeChange: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case kind, id, entity, properties
+  }
+
+  /// Encodes the change with its id as a decimal text.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(kind, forKey: .kind)
+    try container.encode(CodedID.text(id), forKey: .id)
+    try container.encode(entity, forKey: .entity)
+    try container.encode(properties, forKey: .properties)
+  }
+
+  /// Decodes a change.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      kind: try container.decode(Kind.self, forKey: .kind), id: try container.id(.id),
+      entity: try container.decode(String.self, forKey: .entity),
+      properties: try container.decode([Property].self, forKey: .properties))
+  }
+}
