@@ -129,19 +129,21 @@ extension MergeRun {
     return isChanged ? fingerprint : nil
   }
 
-  /// Whether the rule of a link's compared end never takes a change of theirs.
+  /// Whether the rule of a link's compared end never takes a change of theirs. Objects that theirs inserted keep their
+  /// links.
   func isSkipped(
     _ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship, _ member: ObjectID
   ) throws -> Bool {
+    if try theirs.hasInserted(ends.isCompared(relationship) ? id : member) { return false }
     if ends.isCompared(relationship) { return book.rule(of: relationship.name, entity) == .skip }
     guard let other = try anyEntity(member), let inverse = other.inverse(of: relationship) else { return false }
     return book.rule(of: inverse.name, other) == .skip
   }
 
   private func isSkippedReference(_ referrer: ObjectID, _ code: UInt16) throws -> Bool {
-    guard let entity = try anyEntity(referrer), let relationship = entity.relationship(referrerCode: code) else {
-      return false
-    }
+    guard try !theirs.hasInserted(referrer), let entity = try anyEntity(referrer),
+      let relationship = entity.relationship(referrerCode: code)
+    else { return false }
     return book.rule(of: relationship.name, entity) == .skip
   }
 }
