@@ -28,7 +28,8 @@ struct DemoReport {
     lines += mergeLines
     lines += ["", style.bold("Next steps")]
     for (command, effect) in suggestions() {
-      lines.append(effect.isEmpty ? "  \(command)" : "  \(Text.padded(command, 45))\(style.dim(effect))")
+      let width = max(45, command.count + 2)
+      lines.append(effect.isEmpty ? "  \(command)" : "  \(Text.padded(command, width))\(style.dim(effect))")
     }
     lines.append("  \(Text.padded("rm -r \(ShellWords.word(facts.path))", 45))\(style.dim("remove the store"))")
     return lines.joined(separator: "\n") + "\n"
