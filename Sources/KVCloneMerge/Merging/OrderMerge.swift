@@ -34,9 +34,6 @@ package struct OrderMerge<Member: Hashable & Comparable> {
   /// Whether both sides changed the order differently.
   package var isConflict: Bool { isChanged.ours && isChanged.theirs && kept.ours != kept.theirs }
 
-  /// Whether theirs changed the order.
-  package var theirsIsReordered: Bool { isChanged.theirs }
-
   /// The merged list of a merge without a conflict.
   package var merged: [Member] { merged(.ours) }
 
