@@ -137,17 +137,19 @@ package struct CloneBase: Sendable {
     }
   }
 
-  /// Whether no clone exists any more.
+  /// Whether no copy can be merged any more: each lacks the clone of a root, which was deleted or released.
   package func isAbandoned(in session: borrowing Session) throws(StoreError) -> Bool {
-    var isAbandoned = true
-    try forEachClone(in: session) { (_, _) throws(StoreError) in
-      isAbandoned = false
-      return false
+    for copy in roots {
+      var isComplete = true
+      for root in copy where isComplete {
+        isComplete = try Self.draft(of: root, in: session)?.draft.base == number
+      }
+      if isComplete { return false }
     }
-    return isAbandoned
+    return true
   }
 
-  /// The names of the bases that have expired, have no clones any more, or cannot be used.
+  /// The names of the bases that have expired, or whose clones cannot be merged any more.
   static func namesOfOver(in session: borrowing Session) throws(StoreError) -> [String] {
     var names: [String] = []
     for (name, value) in try Snapshots.all(session.storage, session.schema.tables) where value.isDraft {
@@ -198,7 +200,7 @@ package struct CloneBase: Sendable {
     }
   }
 
-  /// Deletes the base, unless it has clones.
+  /// Deletes the base, unless a copy can still be merged.
   package func deleteIfAbandoned(in session: inout Session) throws(StoreError) {
     guard try isAbandoned(in: session) else { return }
     let name = name

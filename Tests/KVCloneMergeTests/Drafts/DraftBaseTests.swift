@@ -147,6 +147,36 @@ import Testing
     #expect(try fixture.text(fixture.document) == source)
   }
 
+  @Test("P1: the base ends with the clones of the roots, although other clones stay", arguments: StorageKind.allCases)
+  func p1RootDeleted(_ kind: StorageKind) throws {
+    let fixture = try DraftFixture(kind)
+    let store = fixture.store
+    let draft = try fixture.draft()
+    let summary = try fixture.clone(of: fixture.summary)
+    try store.setMembers(draft, "readers", [])
+    try store.setMembers(draft, "tags", [])
+    try store.delete([draft])
+    let error = #expect(throws: MergeError.self) { try store.drafts.merge(summary) }
+    #expect(error?.kind == .rootDeleted)
+    _ = try store.deleteExpiredSnapshots()
+    #expect(try !store.drafts.isDraft(summary) && store.drafts.list().isEmpty)
+    try fixture.expectNothingLeft(blobs: 1)
+  }
+
+  @Test("P1: the base stays while one of several copies has its root")
+  func p1OneOfTwoCopies() throws {
+    let fixture = try DraftFixture()
+    let store = fixture.store
+    try fixture.draft { $0.count = 2 }
+    for (draft, bases) in zip(try fixture.clones(of: fixture.document), [1, 0]) {
+      try store.setMembers(draft, "readers", [])
+      try store.setMembers(draft, "tags", [])
+      try store.delete([draft])
+      _ = try store.deleteExpiredSnapshots()
+      #expect(try store.branches.bases().count == bases)
+    }
+  }
+
   @Test("P1: keeping a base is an argument of the idempotency key (R31)")
   func p1IdempotencyKey() throws {
     let fixture = try DraftFixture()
