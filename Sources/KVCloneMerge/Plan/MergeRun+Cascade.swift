@@ -76,10 +76,13 @@ extension MergeRun {
     return try present
       + theirs.memberChanges(of: id, relationship).added.filter { member in
         if present.contains(member) { return false }
-        // Another object of the result may be the only partner.
         guard relationship.hasInverse, !relationship.inverseIsToMany,
           let inverse = try self.entity(member)?.inverse(of: relationship)
         else { return true }
+        // Of its own inverse, the member's value decides too.
+        let wish = partnerWishes[PropertyPlace(owner: member, code: inverse.code)]
+        if inverse.code == relationship.code, wish?.target != id { return false }
+        // Another object of the result may be the only partner.
         return try target(member, inverse) == nil
       }
   }

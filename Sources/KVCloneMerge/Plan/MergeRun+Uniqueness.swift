@@ -199,23 +199,11 @@ extension MergeRun {
   private func uniteLinks(_ rivals: Rivals, preferring side: MergeSide) throws {
     let (remaining, other) = (rivals.remaining, rivals.other)
     guard let entity = try entity(remaining) else { return }
-    let prefersOwn = (side == .ours) == (remaining == rivals.ours)
-    for relationship in entity.relationships {
+    try uniteTargets(rivals, entity, prefersOwn: (side == .ours) == (remaining == rivals.ours))
+    for relationship in entity.relationships where relationship.isToMany {
       for member in try members(other, relationship) {
         try removeLink(other, relationship, member)
-        // A link between the two leads from the union to itself, if its end there is free.
-        let isOwn = member == remaining || member == other
-        if isOwn, let inverse = entity.inverse(of: relationship), !inverse.isToMany,
-          try target(remaining, inverse) != nil
-        {
-          continue
-        }
-        let member = isOwn ? remaining : member
-        if relationship.isToMany {
-          try addLink(remaining, relationship, member)
-        } else if try !prefersOwn || target(remaining, relationship) == nil {
-          try setTarget(remaining, relationship, member)
-        }
+        try addLink(remaining, relationship, member == other ? remaining : member)
       }
     }
     for code in entity.referrerCodes {
@@ -225,6 +213,36 @@ extension MergeRun {
         else { continue }
         try removeLink(referrer, relationship, other)
         try addLink(referrer, relationship, remaining)
+      }
+    }
+  }
+
+  /// Gives the remaining object one of the targets of both. A link between the two becomes a link of the remaining one
+  /// to itself only if neither has another partner there, so that no object loses its partner to it.
+  private func uniteTargets(_ rivals: Rivals, _ entity: CompiledEntity, prefersOwn: Bool) throws {
+    let (remaining, other) = (rivals.remaining, rivals.other)
+    var targets: [UInt16: ObjectID] = [:]
+    var linked: Set<UInt16> = []
+    for relationship in entity.relationships where !relationship.isToMany {
+      for id in prefersOwn ? [remaining, other] : [other, remaining] {
+        guard let target = try target(id, relationship) else { continue }
+        if target == remaining || target == other {
+          linked.insert(relationship.code)
+        } else if targets[relationship.code] == nil {
+          targets[relationship.code] = target
+        }
+      }
+    }
+    for relationship in entity.relationships where !relationship.isToMany {
+      for id in [remaining, other] { try setTarget(id, relationship, nil) }
+    }
+    for relationship in entity.relationships where !relationship.isToMany {
+      if let target = targets[relationship.code] {
+        try setTarget(remaining, relationship, target)
+      } else if linked.contains(relationship.code),
+        relationship.inverseIsToMany || targets[relationship.inverseCode] == nil
+      {
+        try setTarget(remaining, relationship, remaining)
       }
     }
   }

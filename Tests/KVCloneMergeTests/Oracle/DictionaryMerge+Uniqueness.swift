@@ -39,13 +39,29 @@ extension DictionaryMerge {
     let isKept = preferred == kept
     united[dropped] = kept
     result.objects[kept]?.values = first.values.merging(second.values) { Self.united($0, $1, isFirst: isKept) }
+    let pair: Set = [kept, dropped]
+    let lists = { (name: String) in [first, second].map { $0.links[name] ?? [] } }
+    // A link between the two leads from the union to itself if neither has another partner there.
+    let others = { (name: String) in lists(name).map { $0.filter { !pair.contains($0) } } }
     for relationship in model.relationships(first.entity) {
-      let (mine, other) = (first.links[relationship.name] ?? [], second.links[relationship.name] ?? [])
-      let isFirst = relationship.isToMany || other.isEmpty || (isKept && !mine.isEmpty)
-      let list = relationship.isToMany ? mine + other.filter { !mine.contains($0) } : isFirst ? mine : other
+      let all = lists(relationship.name).flatMap(\.self)
+      var isOwn = !pair.isDisjoint(with: all)
+      for end in [relationship, model.inverse(relationship)].compactMap(\.self) where isOwn && !end.isToMany {
+        isOwn = others(end.name).allSatisfy(\.isEmpty)
+      }
+      var list: [Int] = []
+      if relationship.isToMany {
+        for id in all.map({ pair.contains($0) ? kept : $0 }) where !list.contains(id) && (isOwn || id != kept) {
+          list.append(id)
+        }
+      } else {
+        let targets = others(relationship.name)
+        let preferred = isKept ? targets : targets.reversed()
+        list = isOwn ? [kept] : preferred.first { !$0.isEmpty } ?? []
+      }
       result.setMembers(kept, relationship.name, list)
     }
-    for id in result.objects.keys where id != dropped {
+    for id in result.objects.keys where !pair.contains(id) {
       for relationship in model.relationships(entity(id)) {
         var list = result.members(id, relationship.name)
         guard let index = list.firstIndex(of: dropped) else { continue }
