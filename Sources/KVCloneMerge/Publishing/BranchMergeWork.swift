@@ -27,7 +27,11 @@ struct BranchMergeWork {
   /// Carries a plan out on the store, and empties the branch.
   func publish(_ plan: PlannedMerge, in transaction: inout WriteTransaction) throws -> WrittenMerge {
     var written = WrittenMerge()
-    if options.createsSnapshots { written.snapshots = try createSnapshots(in: &transaction) }
+    if options.createsSnapshots {
+      // Without changes to publish, only the branch moves.
+      if !plan.operations.isEmpty { written.snapshots = [try createStoreSnapshot(in: &transaction)] }
+      written.snapshots.append(try createBranchSnapshot(in: &transaction))
+    }
     let (branch, name) = (states.branch, name)
     try plan.apply(monitor, from: states.theirs, in: &transaction)
     // After hooks, so that what they change is part of the merged state.
@@ -81,15 +85,18 @@ struct BranchMergeWork {
     }
   }
 
-  /// Creates the automatic snapshots of a publish: of the store, then of the branch.
-  func createSnapshots(in transaction: inout WriteTransaction) throws -> [String] {
-    let ofStore = try SnapshotManager.change(in: &transaction) { (manager) throws(StoreError) in
+  /// Creates the automatic snapshot of the store before a publish, and returns its name.
+  func createStoreSnapshot(in transaction: inout WriteTransaction) throws -> String {
+    try SnapshotManager.change(in: &transaction) { (manager) throws(StoreError) in
       try manager.createBeforeMerge(options, userInfo)
     }
-    let ofBranch = try transaction.change { session in
+  }
+
+  /// Creates the automatic snapshot of the branch before a publish, and returns its name.
+  func createBranchSnapshot(in transaction: inout WriteTransaction) throws -> String {
+    try transaction.change { session in
       try BranchManager.own(&session) { manager in try createSnapshot(&manager) }
     }
-    return [ofStore, ofBranch]
   }
 
   private func createSnapshot(_ manager: inout BranchManager) throws -> String {

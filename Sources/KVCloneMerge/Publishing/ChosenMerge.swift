@@ -174,8 +174,8 @@ struct ChosenMerge: MergeSubject {
     let publishing = BranchMergeWork(states, options, monitor, name, .publish)
     let update = BranchMergeWork(states.directed(.update), options, monitor, name, .update)
     var written = WrittenMerge()
-    if options.createsSnapshots { written.snapshots = try publishing.createSnapshots(in: &transaction) }
     let isUpdated = !plan.update.operations.isEmpty
+    if options.createsSnapshots { written.snapshots = [try publishing.createBranchSnapshot(in: &transaction)] }
     let branch = states.branch
     written.announce = { branch.commitSignal.noteCommit() }
     if isUpdated {
@@ -196,6 +196,9 @@ struct ChosenMerge: MergeSubject {
     let final = try self.plan(updated, updated.theirs, united: plan.update.changes.united, own)
     try final.requireMergeable()
     written.counts = final.counts
+    if options.createsSnapshots, !final.operations.isEmpty {
+      written.snapshots.insert(try publishing.createStoreSnapshot(in: &transaction), at: 0)
+    }
     try final.apply(monitor, from: updated.theirs, in: &transaction)
     transaction.session.state.completions.append { session in
       try takeResult(updated, since: before, isUpdated: isUpdated, monitor, in: &session)

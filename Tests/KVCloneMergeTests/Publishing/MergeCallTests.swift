@@ -72,6 +72,21 @@ import Testing
     #expect(try CheckedStore.issues(store) == [])
   }
 
+  @Test("M8: a publish that moves only the branch makes no automatic snapshot of the store", arguments: [false, true])
+  func m8UnchangedBranch(choosing: Bool) throws {
+    let shelf = try Shelf(.lmdb)
+    let store = shelf.store
+    try store.branches.publish("draft")
+    try store.write { tx in try tx.set(shelf.book, "title", .string("yours")) }
+    let (before, snapshots) = (try LibraryState(shelf.branch), try store.snapshots())
+    let result = try store.branches.publish("draft", only: choosing ? [shelf.book] : nil)
+    #expect(try store.snapshots() == snapshots)
+    let snapshot = try shelf.branch.snapshot(named: try #require(result.snapshots.last))
+    #expect(try snapshot.read { tx in try LibraryState(tx) } == before)
+    #expect(result.snapshots.count == 1)
+    #expect(try LibraryState(shelf.branch) == LibraryState(store))
+  }
+
   @Test("M8: a merge that a hook refuses changes nothing", arguments: StorageKind.allCases)
   func m8Refusal(_ kind: StorageKind) throws {
     let shelf = try Shelf(kind)
