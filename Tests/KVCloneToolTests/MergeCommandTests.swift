@@ -250,4 +250,29 @@ struct MergeCommandTests {
     #expect(
       second["repeated"] as? Bool == true && second["objects"] as? [String: Int] == first["objects"] as? [String: Int])
   }
+
+  @Test("M7 a model may have another userInfo key for its rules") func ruleKey() throws {
+    let scratch = try Scratch()
+    let total = #"<attribute name="total" attributeType="Integer 64" optional="YES" usesScalarValueType="NO""#
+    let rule = total + #"><userInfo><entry key="onConflict" value="sum"/></userInfo></attribute>"#
+    #expect(TestModel.contents.contains(total + "/>"))
+    try TestModel.write(
+      to: scratch.file("Notes.xcdatamodeld"), contents: TestModel.contents.replacing(total + "/>", with: rule))
+    try scratch.succeed("init", "--model", scratch.file("Notes.xcdatamodeld"))
+    try scratch.succeed("insert", "Note", "total=10")
+    try scratch.succeed("branch", "create", "spring")
+    try scratch.succeed("set", "Note/1", "total=11")
+    try scratch.succeed("set", "Note/1", "total=15", "--branch", "spring")
+    #expect(try scratch.tool("branch", "merge", "spring").code == 6)
+    #expect(try scratch.tool("branch", "merge", "spring", "--rule-key", "onConflict").code == 64)
+    try scratch.succeed("branch", "merge", "spring", "--rule-key", "merge=onConflict")
+    #expect(try scratch.succeed("get", "Note/1").text.contains("16"))
+  }
+
+  @Test("M8 --no-snapshot merges without automatic snapshots") func noSnapshot() throws {
+    let scratch = try conflicting()
+    let merged = try scratch.succeed("branch", "merge", "spring", "--policy", "ours", "--no-snapshot", "--json").json()
+    #expect(merged["snapshots"] as? [String] == [])
+    #expect(try scratch.succeed("snapshot", "list", "--json").json()["snapshots"] as? [String] == [])
+  }
 }

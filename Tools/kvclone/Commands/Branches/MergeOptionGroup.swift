@@ -1,5 +1,6 @@
 import ArgumentParser
 import KVClone
+import KVCloneExplorer
 import KVCloneMerge
 
 /// The options of all merges: answers to conflicts, and limits.
@@ -23,9 +24,19 @@ struct MergeOptionGroup: ParsableArguments {
   var rule: [String] = []
 
   @Option(
+    name: .customLong("rule-key"),
+    help: ArgumentHelp(
+      "Use another userInfo key for a rule of the model: merge=KEY, or a role of `clone --rule-key` (repeatable).",
+      valueName: "role=key"))
+  var ruleKey: [String] = []
+
+  @Option(
     help: ArgumentHelp("Answers for conflicts: the conflicts of a plan, each with an answer.", valueName: "file"),
     completion: .file())
   var answers: String?
+
+  @Flag(name: .customLong("no-snapshot"), help: "Create no automatic snapshots, so that the merge cannot be undone.")
+  var createsNoSnapshots = false
 
   @Option(
     name: .customLong("max-objects"), help: "Fail if the merge changes more objects than this (default: no limit).")
@@ -49,8 +60,8 @@ struct MergeOptionGroup: ParsableArguments {
 
   /// Whether no option is given.
   var isEmpty: Bool {
-    !isDryRun && !dump && policy == nil && rule.isEmpty && answers == nil && maxObjects == nil && maxBytes == nil
-      && idempotencyKey == nil
+    !isDryRun && !dump && policy == nil && rule.isEmpty && ruleKey.isEmpty && answers == nil && !createsNoSnapshots
+      && maxObjects == nil && maxBytes == nil && idempotencyKey == nil
   }
 
   func validate() throws {
@@ -61,11 +72,13 @@ struct MergeOptionGroup: ParsableArguments {
       throw ValidationError("--idempotency-key needs 1 to 255 bytes of UTF-8")
     }
     _ = try rules()
+    _ = try userInfoKeys()
   }
 
   /// The options of the library, without answers and progress.
   func options() throws -> MergeOptions {
-    var options = MergeOptions(policy: policy?.side, rules: try rules())
+    var options = MergeOptions(policy: policy?.side, rules: try rules(), userInfoKeys: try userInfoKeys())
+    options.createsSnapshots = !createsNoSnapshots
     options.idempotencyKey = idempotencyKey
     options.maxObjects = maxObjects
     options.maxBytes = maxBytes
@@ -85,6 +98,20 @@ struct MergeOptionGroup: ParsableArguments {
       }
     }
     return rules
+  }
+
+  private func userInfoKeys() throws -> CloneUserInfoKeys {
+    var keys = CloneUserInfoKeys.standard
+    for text in ruleKey {
+      let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+      if parts.count == 2, parts[0] == "merge" {
+        keys.merge = parts[1]
+      } else if parts.count != 2 || !keys.rename(role: parts[0], to: parts[1]) {
+        throw ValidationError(
+          "--rule-key needs ROLE=KEY; ROLE is merge, exclude, rebuild, followParent, withoutParent or clone")
+      }
+    }
+    return keys
   }
 
   /// The end of the help of every merge.
