@@ -34,12 +34,18 @@ extension DictionaryMerge {
     let mine = members(.ours, id, relationship).first
     let other = members(.theirs, id, relationship).first
     let rules = rules(entity(id), relationship.name, role: relationship.role)
-    if other == old || rules.first == .skip { return mine }
+    if other == old { return mine }
+    if rules.first == .skip {
+      // As in mergedMembers(_:_:): an object that theirs inserted keeps its link to a free partner.
+      return mine ?? other.flatMap { model.isOwnInverse(relationship) && isInsertedByTheirs($0) ? $0 : nil }
+    }
     if mine == old || mine == other { return other }
     let answer = ask(.bothChanged, id, relationship.name, rules: rules)
     if answer == nil { openPlaces.insert(Place(object: id, property: relationship.name)) }
     return answer == .nothing ? nil : answer == .theirs ? other : mine
   }
+
+  private func isInsertedByTheirs(_ id: Int) -> Bool { base.objects[id] == nil && onlySide(id) == .theirs }
 
   private func mergedMembers(_ id: Int, _ relationship: DictionaryRelationship) -> [Int] {
     if let side = onlySide(id) { return state(side).members(id, relationship.name) }
@@ -49,7 +55,7 @@ extension DictionaryMerge {
     if skips(id, relationship) {
       // Objects that theirs inserted keep their links, and an own inverse has the same links at both ends.
       let isOwn = model.isOwnInverse(relationship)
-      return mine + other.filter { isOwn && base.objects[$0] == nil && onlySide($0) == .theirs }
+      return mine + other.filter { isOwn && isInsertedByTheirs($0) }
     }
     let kept = old.filter { mine.contains($0) && other.contains($0) }
     let added = (mine + other.filter { !mine.contains($0) }).filter { !old.contains($0) }
