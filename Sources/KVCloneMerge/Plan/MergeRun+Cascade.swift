@@ -109,7 +109,8 @@ extension MergeRun {
       for relationship in entity.relationships where relationship.description.deleteRule == .deny {
         var isDenied = false
         for member in try reachedMembers(of: id, relationship) where try self.entity(member) != nil {
-          if try isBound(member, id, relationship, side) {
+          // An object that was kept has no links to deleted ones, whatever reached it.
+          if try !keptAlong.contains(member) && isBound(member, id, relationship, side) {
             isDenied = true
           } else {
             try removeLink(id, relationship, member)
