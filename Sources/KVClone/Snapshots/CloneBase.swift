@@ -125,8 +125,10 @@ package struct CloneBase: Sendable {
     var isOver = false
     for (rootCode, serials) in clones where !isOver {
       let first = ShortKey.object(ObjectID(rootCode: rootCode, serial: serials.lowerBound))
+      // Bounded, so that a base does not look at all preimages behind its clones.
       let last = ObjectID(rootCode: rootCode, serial: serials.upperBound)
-      try session.storage.scanToEnd(of: table, from: first.bytes) { (key, value) throws(StoreError) in
+      let end = ShortKey.object(ObjectID(rawValue: last.rawValue + 1))
+      try session.storage.scan(table, from: first.bytes, before: end.bytes) { (key, value) throws(StoreError) in
         let id = try schema.objectID(key)
         guard id <= last else { return false }
         let entry = try Self.decode(copy value, id, schema)
@@ -137,23 +139,37 @@ package struct CloneBase: Sendable {
     }
   }
 
-  /// Whether no copy can be merged any more: each lacks the clone of a root, which was deleted or released.
-  package func isAbandoned(in session: borrowing Session) throws(StoreError) -> Bool {
-    for copy in roots {
-      var isComplete = true
-      for root in copy where isComplete {
-        isComplete = try Self.draft(of: root, in: session)?.draft.base == number
-      }
-      if isComplete { return false }
+  package enum CopyState {
+    /// It can be merged.
+    case open
+    /// The clone of a root was deleted.
+    case discarded
+    /// It was merged, and its clones are ordinary objects.
+    case released
+  }
+
+  /// Returns the state of a copy, which depends on the clones of its roots.
+  package func state(ofCopy copy: Int, in session: borrowing Session) throws(StoreError) -> CopyState {
+    var state = CopyState.open
+    for root in roots[copy] where try Self.draft(of: root, in: session)?.draft.base != number {
+      if try session.exists(root) { return .released }
+      state = .discarded
     }
-    return true
+    return state
+  }
+
+  /// The copies that can be merged.
+  package func openCopies(in session: borrowing Session) throws(StoreError) -> [Int] {
+    var open: [Int] = []
+    for copy in roots.indices where try state(ofCopy: copy, in: session) == .open { open.append(copy) }
+    return open
   }
 
   /// The names of the bases that have expired, or whose clones cannot be merged any more.
   static func namesOfOver(in session: borrowing Session) throws(StoreError) -> [String] {
     var names: [String] = []
     for (name, value) in try Snapshots.all(session.storage, session.schema.tables) where value.isDraft {
-      if let base = CloneBase(name, value), !base.isExpired(), try !base.isAbandoned(in: session) { continue }
+      if let base = CloneBase(name, value), !base.isExpired(), try !base.openCopies(in: session).isEmpty { continue }
       names.append(name)
     }
     return names
@@ -188,21 +204,23 @@ package struct CloneBase: Sendable {
 
   // MARK: Ending
 
-  /// Makes the clones of a copy ordinary objects, which keep the rest of their provenance.
-  package func release(_ clones: ObjectSet, in session: inout Session) throws(StoreError) {
-    try clones.forEach { (id) throws(StoreError) in
-      let key = ShortKey.object(id)
-      guard var entry = try Self.entry(of: id, in: session) else { return true }
-      entry.draft = nil
-      let bytes = entry.encoded(seed: ValueEnvelope.seed(tableCode: .provenance, objectID: id))
-      try session.storage.put(session.schema.tables.provenance, key.bytes, bytes.span.bytes)
-      return true
-    }
+  /// Makes the clones of a copy ordinary objects. Those of the roots decide for all of them, so the cost does not depend
+  /// on their number.
+  package func release(copy: Int, in session: inout Session) throws(StoreError) {
+    for root in roots[copy] { try Self.release(root, in: &session) }
+  }
+
+  /// Makes a clone an ordinary object, which keeps the rest of its provenance.
+  package static func release(_ id: ObjectID, in session: inout Session) throws(StoreError) {
+    guard var entry = try entry(of: id, in: session), entry.draft != nil else { return }
+    entry.draft = nil
+    let bytes = entry.encoded(seed: ValueEnvelope.seed(tableCode: .provenance, objectID: id))
+    try session.storage.put(session.schema.tables.provenance, ShortKey.object(id).bytes, bytes.span.bytes)
   }
 
   /// Deletes the base, unless a copy can still be merged.
   package func deleteIfAbandoned(in session: inout Session) throws(StoreError) {
-    guard try isAbandoned(in: session) else { return }
+    guard try openCopies(in: session).isEmpty else { return }
     let name = name
     try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in try snapshots.deleteBase(name) }
   }

@@ -46,17 +46,20 @@ struct DraftListing: ~Copyable {
     }
     let isOver = isMigrated || base.isExpired()
     let changed = isOver ? [] : try changedCopies()
-    return counts.indices.filter { counts[$0] > 0 }.map { copy in
+    var drafts: [DraftInfo] = []
+    for copy in counts.indices where try counts[copy] > 0 && base.state(ofCopy: copy, in: now) != .released {
       let roots = base.roots[copy]
       let found = roots.compactMap { sources[$0] }
-      return DraftInfo(
-        roots: roots, sources: found, author: base.author,
-        createdAt: Date(timeIntervalSinceReferenceDate: base.value.created),
-        expiresAt: base.value.expires.map { Date(timeIntervalSinceReferenceDate: $0) }, objectCount: counts[copy],
-        retainedBytes: retainedByteCount,
-        // Without a root or a base, the draft can only be deleted.
-        isChanged: isOver || found.count < roots.count || changed.contains(copy))
+      drafts.append(
+        DraftInfo(
+          roots: roots, sources: found, author: base.author,
+          createdAt: Date(timeIntervalSinceReferenceDate: base.value.created),
+          expiresAt: base.value.expires.map { Date(timeIntervalSinceReferenceDate: $0) }, objectCount: counts[copy],
+          retainedBytes: retainedByteCount,
+          // Without a root or a base, the draft can only be deleted.
+          isChanged: isOver || found.count < roots.count || changed.contains(copy)))
     }
+    return drafts
   }
 
   /// Returns the copies with clones, or links to clones, that differ from the base.

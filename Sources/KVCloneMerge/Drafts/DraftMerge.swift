@@ -46,8 +46,11 @@ struct DraftMerge: MergeSubject {
   private func refuseNestedDrafts(_ states: DraftStates) throws {
     let session = states.session
     for base in try CloneBase.all(in: session) where base.number != states.base.number && !base.isExpired() {
+      let open = try base.openCopies(in: session)
+      if open.isEmpty { continue }
       var found: ObjectID?
       try base.forEachClone(in: session) { (clone, entry) throws(StoreError) in
+        guard let copy = entry.draft?.copy, open.contains(Int(copy)) else { return true }
         if states.sources[entry.source] != nil { found = clone }
         return found == nil
       }
@@ -99,25 +102,25 @@ struct DraftMerge: MergeSubject {
   ) throws {
     // A clone takes the place of a source that was deleted (P5).
     var (restored, taken) = (ObjectSet(), ObjectSet())
-    let clones = try states.presentClones()
     plan.changes.inserted.forEach { source in
       guard let clone = states.clones[source] else { return true }
       _ = restored.insert(source)
       _ = taken.insert(clone)
-      _ = clones.remove(clone)
       return true
     }
     try plan.naming(
       restored, states.clones, keeping: options.keepsClones ? states.sources.keys : ObjectSet(), states.session,
       ScratchSpace(directory: store.context.scratchDirectory())
     ).apply(monitor, from: states.session, in: &transaction)
-    let base = states.base
     try transaction.changeObjects { (session) throws(StoreError) in
-      try base.release(taken, in: &session)
+      try taken.forEach { (clone) throws(StoreError) in
+        try CloneBase.release(clone, in: &session)
+        return true
+      }
       if options.keepsClones {
-        try base.release(clones, in: &session)
+        try states.base.release(copy: states.copy, in: &session)
       } else {
-        _ = try ObjectDeletion.deleteAll(clones, validatesAll: true, in: &session)
+        _ = try ObjectDeletion.deleteAll(states.presentClones(besides: taken), validatesAll: true, in: &session)
       }
     }
   }

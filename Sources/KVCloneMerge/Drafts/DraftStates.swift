@@ -16,6 +16,8 @@ struct DraftStates: MergeStates {
   let commit: UInt64
   let target: ObjectStore
   let base: CloneBase
+  /// The number of the copy.
+  let copy: Int
   /// The source of each clone of the copy, also of deleted ones.
   let sources: ObjectMap
   /// The clone of each source of the copy.
@@ -54,13 +56,13 @@ struct DraftStates: MergeStates {
     space = ScratchSpace(directory: store.context.scratchDirectory())
     let (own, clones) = (ObjectMap(in: space), ObjectMap(in: space))
     try base.forEachClone(in: session(past)) { (clone, entry) throws(StoreError) in
-      if entry.draft?.copy == copy {
+      if entry.draft.map({ Int($0.copy) }) == copy {
         try own.set(clone, to: entry.source)
         try clones.set(entry.source, to: clone)
       }
       return true
     }
-    for root in base.roots[Int(copy)] where try !now.exists(root) {
+    for root in base.roots[copy] where try !now.exists(root) {
       throw MergeError(
         .rootDeleted,
         "the clone of a root is deleted, which discards the draft; delete its other objects, or restore the root by a "
@@ -94,12 +96,15 @@ struct DraftStates: MergeStates {
     self.clones = clones
     sources = own
     self.base = base
+    self.copy = copy
     self.inserted = inserted
   }
 
   /// Returns the role of the clones in the rules of the model after the merge.
   func remainder(keepsClones: Bool) throws -> CloneRemainder {
-    try CloneRemainder(of: presentClones(), sources, in: present, keepsClones: keepsClones, space)
+    // Kept clones are only looked for among the holders of unique values, which exist.
+    let clones = keepsClones ? sources.keys : try presentClones()
+    return try CloneRemainder(of: clones, sources, in: present, keepsClones: keepsClones, space)
   }
 
   var scratch: any StorageBackend { ScratchBackend(view, tables) }
@@ -107,30 +112,32 @@ struct DraftStates: MergeStates {
   /// A session on the state before the merge, which must not outlive the transaction.
   var session: Session { context.session(StorageTransaction(lookingInto: view), schema) }
 
-  /// The clones of the copy that exist.
-  func presentClones() throws(StoreError) -> ObjectSet {
+  /// The clones of the copy that exist, except some.
+  func presentClones(besides excluded: ObjectSet = ObjectSet()) throws(StoreError) -> ObjectSet {
     var found = ObjectSet()
     try sources.keys.forEach { (clone) throws(StoreError) in
-      if try present.entity(of: clone) != nil { _ = found.insert(clone) }
+      if !excluded.contains(clone), try present.entity(of: clone) != nil { _ = found.insert(clone) }
       return true
     }
     return found
   }
 
-  private static func base(of id: ObjectID, in session: borrowing Session) throws -> (CloneBase, UInt32) {
+  private static func base(of id: ObjectID, in session: borrowing Session) throws -> (CloneBase, copy: Int) {
     let name = try session.name(of: id)
-    guard let draft = try CloneBase.draft(of: id, in: session)?.draft else {
-      throw MergeError(
+    func notRelated() -> MergeError {
+      MergeError(
         .notRelated, "\(name) is no clone with a base; clone with keepsBase to be able to merge back", object: name)
     }
-    guard let base = try CloneBase.find(draft.base, in: session), !base.isExpired(), draft.copy < base.roots.count
-    else {
+    guard let draft = try CloneBase.draft(of: id, in: session)?.draft else { throw notRelated() }
+    let copy = Int(draft.copy)
+    guard let base = try CloneBase.find(draft.base, in: session), !base.isExpired(), copy < base.roots.count else {
       throw MergeError(
         .baseExpired,
         "the draft of \(name) has no base here: it is expired or deleted, or of another branch; merge where the draft "
           + "was cloned, or apply its changes by hand", object: name)
     }
-    return (base, draft.copy)
+    if try base.state(ofCopy: copy, in: session) == .released { throw notRelated() }
+    return (base, copy)
   }
 
   /// The properties are matched by code (P2).

@@ -45,8 +45,10 @@ public struct StoreDrafts: Sendable {
   public func isDraft(_ id: ObjectID) throws -> Bool {
     let session = try store.readSession()
     guard try session.exists(id) else { throw session.schema.notFound(id) }
-    guard let draft = try CloneBase.draft(of: id, in: session)?.draft else { return false }
-    return try CloneBase.find(draft.base, in: session).map { !$0.isExpired() } ?? false
+    guard let draft = try CloneBase.draft(of: id, in: session)?.draft,
+      let base = try CloneBase.find(draft.base, in: session), !base.isExpired(), draft.copy < base.roots.count
+    else { return false }
+    return try base.state(ofCopy: Int(draft.copy), in: session) != .released
   }
 
   /// Plans to merge a draft into its sources.

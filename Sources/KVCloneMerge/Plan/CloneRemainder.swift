@@ -15,7 +15,7 @@ package struct CloneRemainder {
   private let sources: ObjectMap
 
   /// - Parameters:
-  ///   - clones: the clones that exist.
+  ///   - clones: the clones that exist, and, if they are kept, possibly others.
   ///   - sources: the source of each clone.
   ///   - state: the state before the merge, with the clones.
   package init(

@@ -69,12 +69,7 @@ struct BranchStates: MergeStates {
   private static func refuseOpenDrafts(of name: String, in branch: borrowing Session) throws {
     var drafts: [String] = []
     for base in try CloneBase.all(in: branch) where !base.isExpired() {
-      var first: ObjectID?
-      try base.forEachClone(in: branch) { (clone, _) throws(StoreError) in
-        first = clone
-        return false
-      }
-      if let first { drafts.append(try branch.name(of: first)) }
+      for copy in try base.openCopies(in: branch) { drafts.append(try branch.name(of: base.roots[copy][0])) }
     }
     guard let first = drafts.first else { return }
     let shown = drafts.prefix(3).joined(separator: ", ") + (drafts.count > 3 ? " and others" : "")

@@ -163,6 +163,31 @@ import Testing
     try fixture.expectNothingLeft(blobs: 1)
   }
 
+  @Test("P7: each kept clone is an ordinary object, although the base stays", arguments: StorageKind.allCases)
+  func p7KeptClones(_ kind: StorageKind) throws {
+    let fixture = try DraftFixture(kind)
+    let store = fixture.store
+    let draft = try fixture.draft()
+    let summary = try fixture.clone(of: fixture.summary)
+    try store.set(summary, "text", "changed")
+    var options = MergeOptions()
+    options.keepsClones = true
+    let merged = try store.drafts.merge(summary, options: options)
+    #expect(try store.branches.bases().count == 1, "a rollback needs it")
+    for clone in [draft, summary] {
+      #expect(try !store.drafts.isDraft(clone))
+      let error = #expect(throws: MergeError.self) { try store.drafts.merge(clone) }
+      #expect(error?.kind == .notRelated)
+    }
+    #expect(try store.drafts.list().isEmpty)
+    // M16
+    try store.rollback(to: store.snapshot(named: #require(merged.snapshots.first)))
+    #expect(try store.drafts.isDraft(summary) && store.drafts.list().map(\.roots) == [[draft]])
+    try store.drafts.merge(draft, options: options)
+    #expect(try fixture.value(fixture.summary, "text") == "changed")
+    try fixture.expectNothingLeft(blobs: 1)
+  }
+
   @Test("P1: the base stays while one of several copies has its root")
   func p1OneOfTwoCopies() throws {
     let fixture = try DraftFixture()
