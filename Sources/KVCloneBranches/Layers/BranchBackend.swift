@@ -198,8 +198,8 @@ package final class BranchBackend: StorageDecorator {
     case .layered, .blobInfo: break
     }
     guard try hasEntries(code) else { return try base.scan(table, from: key, before: end, body) }
-    let (layer, next) = (layer, OverlayEntry())
-    try next.move(to: key, layer, code, reader, inner)
+    let next = OverlayCursor(layer, code, reader)
+    try next.move(to: key, inner)
     var isStopped = false
     // Most objects are unchanged: one comparison is enough for them.
     var firstOwn = next.number
@@ -217,7 +217,7 @@ package final class BranchBackend: StorageDecorator {
           isStopped = try !body(RawSpan(_unsafeBytes: next.keyBytes), RawSpan(_unsafeBytes: next.valueBytes))
           if isStopped { return false }
         }
-        try next.advance(layer, code, reader, inner)
+        try next.advance(isWritten: isWritten, inner)
         if order == 0 { return true }
       }
       isStopped = try !body(shown, value)
