@@ -61,7 +61,9 @@ import Testing
         let (one, other) = (places(plan, exchanged: false), places(reverse, exchanged: true))
         #expect(one == other, "seed \(seed), policy \(policy?.rawValue ?? "none"): \(one) \(other)")
         guard policy != nil, one == other else { continue }
-        #expect(plan.issueCount == reverse.issueCount, "seed \(seed)")
+        #expect(
+          plan.issueCount == reverse.issueCount,
+          "seed \(seed): \(plan.issues.map(\.message)) \(reverse.issues.map(\.message)) \(plan.conflictTexts)")
         let (result, opposite) = (fixture.ours.copy(), fixture.theirs.copy())
         let deletion = result.apply(plan)
         _ = opposite.apply(reverse)

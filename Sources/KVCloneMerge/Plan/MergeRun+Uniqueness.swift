@@ -79,7 +79,11 @@ extension MergeRun {
   /// The values of an object under a constraint; nil if a value is nil, or is not known before the merge.
   private func key(_ constraint: CompiledConstraint, _ id: ObjectID, _ entity: CompiledEntity) throws -> UniqueKey? {
     let values = try self.values(id, entity)
-    return try key(constraint, id, entity, values) { try target(id, $0) }
+    return try key(constraint, id, entity, values) { relationship in
+      // A link to a deleted object that is denied may still be there, depending on the side with the deletion.
+      guard let target = try target(id, relationship), try self.entity(target) != nil else { return nil }
+      return target
+    }
   }
 
   private func key(
