@@ -134,7 +134,10 @@ extension MergeRun {
   func isSkipped(
     _ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship, _ member: ObjectID
   ) throws -> Bool {
+    // Of a relationship that is its own inverse, both ends are compared.
+    let isOwnInverse = relationship.hasInverse && relationship.inverseCode == relationship.code
     if try theirs.hasInserted(ends.isCompared(relationship) ? id : member) { return false }
+    if try isOwnInverse && theirs.hasInserted(member) { return false }
     if ends.isCompared(relationship) { return book.rule(of: relationship.name, entity) == .skip }
     guard let other = try anyEntity(member), let inverse = other.inverse(of: relationship) else { return false }
     return book.rule(of: inverse.name, other) == .skip

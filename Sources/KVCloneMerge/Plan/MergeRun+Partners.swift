@@ -14,7 +14,9 @@ extension MergeRun {
       if let old = try target(id, relationship), old != wish.target { try links.remove(id, relationship, old) }
     }
     try forEachWish { id, relationship, wish in
-      if let partner = wish.target { try settle(id, relationship, partner) }
+      // What ours has is there already, or was lost to another wish, which a conflict has decided.
+      let mine = try ours.now.membersIfPresent(of: id, relationship).first
+      if let partner = wish.target, partner != mine { try settle(id, relationship, partner) }
     }
   }
 

@@ -18,7 +18,7 @@ struct DictionaryMerge {
   var result: DictionaryState
   /// Objects that the result has.
   var alive: Set<Int> = []
-  /// The side that deleted an object that the result does not have, and that the other side changed.
+  /// The side that deleted an object that the other side has, and the result does not.
   var deleters: [Int: DictionarySide] = [:]
   /// Objects and places with open conflicts: no conflict follows from them.
   var openObjects: Set<Int> = []
@@ -113,8 +113,11 @@ struct DictionaryMerge {
         alive.insert(id)
         continue
       }
-      guard isChanged(id, by: side) else { continue }
       let deleter = side.other
+      guard isChanged(id, by: side) else {
+        deleters[id] = deleter
+        continue
+      }
       let kind: DictionaryConflict.Kind = deleter == .ours ? .deletedOurs : .deletedTheirs
       switch ask(kind, id, rules: rules(entity(id), nil)) {
       case DictionaryAnswer(side)?: alive.insert(id)
