@@ -229,7 +229,7 @@ extension MergeRun {
     var linked: Set<UInt16> = []
     for relationship in entity.relationships where !relationship.isToMany {
       for id in prefersOwn ? [remaining, other] : [other, remaining] {
-        guard let target = try target(id, relationship) else { continue }
+        guard let target = try target(id, relationship), try self.entity(target) != nil else { continue }
         if target == remaining || target == other {
           linked.insert(relationship.code)
         } else if targets[relationship.code] == nil {

@@ -149,6 +149,7 @@ extension DictionaryMerge {
   private func isSkippedGain(_ member: Int, _ id: Int, _ relationship: DictionaryRelationship) -> Bool {
     onlySide(id) == .theirs && model.isCompared(relationship) && base.objects[id] != nil && skips(id, relationship)
       && !base.members(id, relationship.name).contains(member)
+      && !(model.isOwnInverse(relationship) && isInsertedByTheirs(member))
   }
 
   /// Whether another object of the result is the only partner of a member.
