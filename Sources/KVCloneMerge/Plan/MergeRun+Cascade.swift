@@ -88,12 +88,16 @@ extension MergeRun {
   }
 
   /// Whether a delete rule applies to a member of an object that `side` deleted: neither to one that this side deleted
-  /// and the result keeps, nor to one that it had detached before.
+  /// and the result keeps, nor to one that it had detached before. Nothing follows from open conflicts.
   private func isBound(
     _ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship, _ side: MergeSide
   ) throws -> Bool {
     let states = states(side)
     if try states.hasDeleted(member) || undecided.contains(member) { return false }
+    let ends = [(id, relationship.code), (member, relationship.hasInverse ? relationship.inverseCode : nil)]
+    for case (let owner, let code?) in ends where undecidedPlaces.contains(PropertyPlace(owner: owner, code: code)) {
+      return false
+    }
     guard try states.now.entity(of: member) != nil, try states.baseMembers(of: id, relationship).contains(member) else {
       return true
     }

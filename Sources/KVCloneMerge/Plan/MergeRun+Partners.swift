@@ -82,7 +82,10 @@ extension MergeRun {
         throw conflict.invalidAnswer("the partner does not exist, or is of another entity")
       }
       try setTarget(chosen, relationship, rivals.partner)
-    default: try undecidedPlaces.insert(PropertyPlace(owner: rivals.theirs, code: relationship.code))
+    default:
+      for rival in [rivals.ours, rivals.theirs] {
+        try undecidedPlaces.insert(PropertyPlace(owner: rival, code: relationship.code))
+      }
     }
   }
 
