@@ -106,6 +106,19 @@ struct MergeRuleBook {
         .invalidRule, "the merge rule \(name) names no stored property of \(entityName); check the spelling",
         entity: entityName, property: property)
     }
+    try checkEnd(of: property, entity)
+  }
+
+  /// Throws for a relationship whose links, and all that a rule could decide about them, are at its other end (M3).
+  private func checkEnd(of name: String, _ entity: CompiledEntity) throws(MergeError) {
+    guard let index = entity.relationshipIndex[name] else { return }
+    let relationship = entity.relationships[index]
+    if LinkEnds.of(schema).isCompared(relationship) || !relationship.isToMany || relationship.isOrdered { return }
+    let description = relationship.description
+    let other = "\(description.destinationEntityName).\(description.inverseName ?? "")"
+    throw MergeError(
+      .invalidRule, "the links of \(entity.name).\(name) are merged at their other end; give the rule for \(other)",
+      entity: entity.name, property: name)
   }
 
   private func checkUserInfo(of entity: CompiledEntity) throws(MergeError) {

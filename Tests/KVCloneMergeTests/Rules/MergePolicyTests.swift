@@ -100,9 +100,14 @@ import Testing
     #expect(throws: Never.self) { try MergeFixture(model).plan(MergeOptions(userInfoKeys: keys)) }
     let names: [(String, MergeRule)] = [
       ("Nobody", .ours), ("Person.nothing", .ours), ("Person", .sum), ("Person.place.z", .ours),
+      // The links are compared at the other end, and have no order here.
+      ("Person.notes", .theirs), ("Manager.notes", .skip), ("Note.lines", .ours),
     ]
     for (name, rule) in names {
       #expect(throws: MergeError.self) { try MergeFixture().plan(MergeOptions(rules: [name: rule])) }
+    }
+    for name in ["Folder.notes", "Desk.owner", "Note.author", "Folder.pins"] {
+      #expect(throws: Never.self) { try MergeFixture().plan(MergeOptions(rules: [name: .theirs])) }
     }
   }
 }
