@@ -6,10 +6,11 @@ struct BranchResetCommand: WritingCommand, WholeStoreCommand {
     commandName: "reset", abstract: "Resets a branch, or some of its objects, to its base or a snapshot of its own.",
     discussion: """
       Restores updated and deleted objects with their ids, and deletes objects inserted since. Like `snapshot \
-      rollback`, first creates an automatic snapshot of the branch.
+      rollback`, first creates an automatic snapshot of the branch, and --dry-run runs it in a transaction that is \
+      rolled back.
       """,
     examples: [
-      "kvclone -s notes.kvclone branch reset spring",
+      "kvclone -s notes.kvclone branch reset spring --dry-run", "kvclone -s notes.kvclone branch reset spring",
       "kvclone -s notes.kvclone branch reset spring --to monday --object Note/1",
     ])
 
@@ -28,6 +29,9 @@ struct BranchResetCommand: WritingCommand, WholeStoreCommand {
     completion: StoreCompletion.objects)
   var object: [String] = []
 
+  @Flag(name: [.customShort("n"), .customLong("dry-run")], help: "Print what the reset would change; write nothing.")
+  var isDryRun = false
+
   func run(_ store: ObjectStore) throws {
     let branch = try store.branches.open(name)
     let snapshot = try to.map { try branch.snapshot(named: $0) }
@@ -36,6 +40,10 @@ struct BranchResetCommand: WritingCommand, WholeStoreCommand {
       let names = object
       ids = try target.read { transaction in try transaction.objectIDs(named: names) }
     }
-    try global.report(try store.branches.reset(name, to: snapshot, objects: ids))
+    if isDryRun {
+      try global.report(try store.branches.planReset(name, to: snapshot, objects: ids))
+    } else {
+      try global.report(try store.branches.reset(name, to: snapshot, objects: ids))
+    }
   }
 }

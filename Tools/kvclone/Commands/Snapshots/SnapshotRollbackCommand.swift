@@ -40,16 +40,19 @@ struct SnapshotRollbackCommand: WritingCommand {
       names.isEmpty
       ? nil : try snapshot.read { transaction in try transaction.objectIDs(named: names) }
     if isDryRun {
-      let plan = try store.planRollback(to: snapshot, objects: ids)
-      try report(plan)
-      if !plan.isPossible { throw ExitCode(Failure.Code.failure) }
+      try global.report(try store.planRollback(to: snapshot, objects: ids))
     } else {
       try global.report(try store.rollback(to: snapshot, objects: ids))
     }
   }
+}
 
-  private func report(_ plan: RollbackPlan) throws {
-    try global.show { json in
+extension GlobalOptions {
+  /// Prints what a rollback would change.
+  ///
+  /// - Throws: an exit code if it would fail.
+  func report(_ plan: RollbackPlan) throws {
+    try show { json in
       json.member("updated", plan.updatedCount)
       json.member("recreated", plan.recreatedCount)
       json.member("deleted", plan.deletedCount)
@@ -58,12 +61,13 @@ struct SnapshotRollbackCommand: WritingCommand {
       json.member("committed", false)
       json.reasons(plan.errors, count: plan.errorCount)
     } text: { output in
-      if !global.quiet {
+      if !quiet {
         try output.paragraph(
           "would revert \(Text.count(plan.updatedCount, "object")), restore \(plan.recreatedCount), delete "
             + "\(plan.deletedCount); \(Text.bytes(plan.replacedByteCount)) of preimages")
       }
       try output.reasons(plan.errors, count: plan.errorCount)
     }
+    if !plan.isPossible { throw ExitCode(Failure.Code.failure) }
   }
 }
