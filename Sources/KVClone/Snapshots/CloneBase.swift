@@ -165,7 +165,7 @@ package struct CloneBase: Sendable {
     return open
   }
 
-  /// The names of the bases that have expired, or whose clones cannot be merged any more.
+  /// The names of the bases that have expired, or of which no copy can be merged any more.
   static func namesOfOver(in session: borrowing Session) throws(StoreError) -> [String] {
     var names: [String] = []
     for (name, value) in try Snapshots.all(session.storage, session.schema.tables) where value.isDraft {
