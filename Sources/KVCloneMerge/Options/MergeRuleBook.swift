@@ -109,7 +109,7 @@ struct MergeRuleBook {
     try checkEnd(of: property, entity)
   }
 
-  /// Throws for a relationship whose links, and all that a rule could decide about them, are at its other end (M3).
+  /// Rejects a rule at the end of a relationship where it would decide nothing (M3).
   private func checkEnd(of name: String, _ entity: CompiledEntity) throws(MergeError) {
     guard let index = entity.relationshipIndex[name] else { return }
     let relationship = entity.relationships[index]

@@ -93,9 +93,13 @@ extension MergeRun {
   private func fallBack(_ id: ObjectID, _ relationship: CompiledRelationship, _ side: MergeSide) throws {
     guard let partner = try states(side).now.target(of: id, relationship), try target(id, relationship) == nil,
       let entity = try self.entity(partner), let inverse = entity.inverse(of: relationship),
-      try target(partner, inverse) == nil,
       !wishedPartners.contains(PropertyPlace(owner: partner, code: relationship.code))
     else { return }
+    if let holder = try target(partner, inverse) {
+      // A deleted object leaves its partner free.
+      if try self.entity(holder) != nil { return }
+      try links.remove(holder, relationship, partner)
+    }
     try links.add(id, relationship, partner)
   }
 }

@@ -70,6 +70,19 @@ import Testing
     #expect(result.members(items[1], "next") == [items[3]])
   }
 
+  @Test("M3: the partner of a deleted object is free for one that lost its own") func m3FreePartner() throws {
+    let items = items(5)
+    fixture.fork()
+    fixture.ours.setTarget(items[0], "next", items[1])
+    fixture.ours.setTarget(items[2], "next", items[3])
+    fixture.theirs.setTarget(items[0], "next", items[3])
+    fixture.theirs.setTarget(items[4], "next", items[1])
+    fixture.theirs.delete([items[2]])
+    let options = MergeOptions { $0.kind == .bothChanged ? .ours : .theirs }
+    let result = try fixture.merged(options)
+    #expect(result.members(items[4], "next") == [items[1]] && result.members(items[0], "next") == [items[3]])
+  }
+
   @Test("M4, M7: a link of a new object is a change of both ends, although the rule of its own inverse is skip")
   func m4SkippedOwnInverse() throws {
     let items = items(1)
