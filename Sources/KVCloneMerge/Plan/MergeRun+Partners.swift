@@ -33,9 +33,12 @@ extension MergeRun {
       // Both ends are compared, and the partner's own value decides.
       let place = PropertyPlace(owner: partner, code: relationship.code)
       if undecidedPlaces.contains(place) { return }
-      let target = try partnerWishes[place]?.target ?? ours.now.target(of: partner, relationship)
+      let decision = partnerWishes[place]
+      let target = try decision?.target ?? ours.now.target(of: partner, relationship)
       if let target, target != id { return }
-      if let decision = partnerWishes[place], decision.target == nil { return }
+      if let decision, decision.target == nil { return }
+      let isGained = try !theirs.baseMembers(of: partner, relationship).contains(id)
+      if try decision == nil && isGained && isSkipped(partner, entity, relationship, id) { return }
     }
     let holder = try target(partner, inverse)
     guard let holder, holder != id else { return try addLink(id, relationship, partner) }
