@@ -17,6 +17,8 @@ package struct CloneBase: Sendable {
   package let author: String
   /// The clones of the roots, one list per copy.
   package let roots: [[ObjectID]]
+  /// The copies that were merged, and stayed as ordinary objects. A rollback of the merge makes one a draft again.
+  private let released: Set<Int>
   /// The serials of the clones, by root code. Other objects may be between them.
   private let clones: [(rootCode: UInt16, serials: ClosedRange<UInt64>)]
 
@@ -68,7 +70,10 @@ package struct CloneBase: Sendable {
     author = info["author"] ?? ""
     self.roots = roots
     self.clones = clones
+    released = Set((info[Self.releasedKey] ?? "").split(separator: ",").compactMap { Int($0) })
   }
+
+  private static let releasedKey = "released"
 
   private static func roots(_ text: String) -> [[ObjectID]]? {
     var roots: [[ObjectID]] = []
@@ -150,12 +155,10 @@ package struct CloneBase: Sendable {
 
   /// Returns the state of a copy, which depends on the clones of its roots.
   package func state(ofCopy copy: Int, in session: borrowing Session) throws(StoreError) -> CopyState {
-    var state = CopyState.open
     for root in roots[copy] where try Self.draft(of: root, in: session)?.draft.base != number {
-      if try session.exists(root) { return .released }
-      state = .discarded
+      return released.contains(copy) ? .released : .discarded
     }
-    return state
+    return .open
   }
 
   /// The copies that can be merged.
@@ -165,11 +168,17 @@ package struct CloneBase: Sendable {
     return open
   }
 
+  /// Whether no copy can be merged any more.
+  private func isAbandoned(in session: borrowing Session) throws(StoreError) -> Bool {
+    for copy in roots.indices where try state(ofCopy: copy, in: session) == .open { return false }
+    return true
+  }
+
   /// The names of the bases that have expired, or of which no copy can be merged any more.
   static func namesOfOver(in session: borrowing Session) throws(StoreError) -> [String] {
     var names: [String] = []
     for (name, value) in try Snapshots.all(session.storage, session.schema.tables) where value.isDraft {
-      if let base = CloneBase(name, value), !base.isExpired(), try !base.openCopies(in: session).isEmpty { continue }
+      if let base = CloneBase(name, value), !base.isExpired(), try !base.isAbandoned(in: session) { continue }
       names.append(name)
     }
     return names
@@ -208,6 +217,10 @@ package struct CloneBase: Sendable {
   /// on their number.
   package func release(copy: Int, in session: inout Session) throws(StoreError) {
     for root in roots[copy] { try Self.release(root, in: &session) }
+    let (name, copies) = (name, released.union([copy]).sorted())
+    try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
+      try snapshots.note(copies.map { String($0) }.joined(separator: ","), as: Self.releasedKey, inBase: name)
+    }
   }
 
   /// Makes a clone an ordinary object, which keeps the rest of its provenance.
@@ -220,7 +233,7 @@ package struct CloneBase: Sendable {
 
   /// Deletes the base, unless a copy can still be merged.
   package func deleteIfAbandoned(in session: inout Session) throws(StoreError) {
-    guard try openCopies(in: session).isEmpty else { return }
+    guard try isAbandoned(in: session) else { return }
     let name = name
     try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in try snapshots.deleteBase(name) }
   }

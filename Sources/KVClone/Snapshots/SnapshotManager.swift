@@ -132,6 +132,15 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
     session.changes.isEmpty = false
   }
 
+  /// Sets an entry of the userInfo of a base of clones.
+  mutating func note(_ text: String, as key: String, inBase name: String) throws(StoreError) {
+    var value = try Snapshots.existing(session.storage, session.schema.tables, name, epoch: nil)
+    var userInfo = (try? JSONDecoder().decode([String: String].self, from: Data(value.userInfo))) ?? [:]
+    userInfo[key] = text
+    value.userInfo = try Self.encode(userInfo)
+    try put(value, name)
+  }
+
   // MARK: Holding
 
   /// Adds a hold, which prevents the deletion of a snapshot. Repeating a hold with the same tag has no effect.

@@ -39,7 +39,7 @@ public struct StoreDrafts: Sendable {
     return found
   }
 
-  /// Returns whether an object is a clone with a base that is not expired.
+  /// Returns whether an object is a clone of a draft that can be merged.
   ///
   /// - Throws: `objectNotFound`.
   public func isDraft(_ id: ObjectID) throws -> Bool {
@@ -48,7 +48,7 @@ public struct StoreDrafts: Sendable {
     guard let draft = try CloneBase.draft(of: id, in: session)?.draft,
       let base = try CloneBase.find(draft.base, in: session), !base.isExpired(), draft.copy < base.roots.count
     else { return false }
-    return try base.state(ofCopy: Int(draft.copy), in: session) != .released
+    return try base.state(ofCopy: Int(draft.copy), in: session) == .open
   }
 
   /// Plans to merge a draft into its sources.

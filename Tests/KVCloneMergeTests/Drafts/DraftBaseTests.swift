@@ -158,6 +158,7 @@ import Testing
     try store.delete([draft])
     let error = #expect(throws: MergeError.self) { try store.drafts.merge(summary) }
     #expect(error?.kind == .rootDeleted)
+    #expect(try !store.drafts.isDraft(summary) && store.drafts.list().map(\.isChanged) == [true], "to be deleted")
     _ = try store.deleteExpiredSnapshots()
     #expect(try !store.drafts.isDraft(summary) && store.drafts.list().isEmpty)
     try fixture.expectNothingLeft(blobs: 1)
@@ -186,6 +187,28 @@ import Testing
     try store.drafts.merge(draft, options: options)
     #expect(try fixture.value(fixture.summary, "text") == "changed")
     try fixture.expectNothingLeft(blobs: 1)
+  }
+
+  @Test("P7: kept clones stay ordinary objects when the clone of their root is deleted later")
+  func p7RootDeletedLater() throws {
+    let fixture = try DraftFixture()
+    let store = fixture.store
+    try fixture.draft { $0.count = 2 }
+    let drafts = try fixture.clones(of: fixture.document)
+    let summary = try fixture.clones(of: fixture.summary)[0]
+    var options = MergeOptions()
+    options.keepsClones = true
+    options.createsSnapshots = false
+    try store.drafts.merge(drafts[0], options: options)
+    try store.setMembers(drafts[0], "readers", [])
+    try store.setMembers(drafts[0], "tags", [])
+    try store.delete([drafts[0]])
+    #expect(try store.drafts.list().map(\.roots) == [[drafts[1]]] && !store.drafts.isDraft(summary))
+    let error = #expect(throws: MergeError.self) { try store.drafts.merge(summary) }
+    #expect(error?.kind == .notRelated)
+    try store.drafts.merge(drafts[1], options: options)
+    #expect(try store.branches.bases().isEmpty)
+    try fixture.check()
   }
 
   @Test("P1: the base stays while one of several copies has its root")
