@@ -69,7 +69,8 @@ public struct MergeResult: Sendable {
   public internal(set) var counts: [String: MergeCount]
   /// The conflicts with the answers that were applied; empty if the idempotency key was known.
   public let resolved: ConflictList<ResolvedConflict>
-  /// The names of the automatic snapshots of the states before the merge: of ours; for a publish, then of the branch.
+  /// The names of the automatic snapshots of the states before the merge: of ours; for a publish, of the store if it
+  /// was changed, and then of the branch.
   public internal(set) var snapshots: [String]
   /// The time from planning to the durable commit.
   public internal(set) var duration: Duration

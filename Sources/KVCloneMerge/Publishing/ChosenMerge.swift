@@ -175,7 +175,11 @@ struct ChosenMerge: MergeSubject {
     let update = BranchMergeWork(states.directed(.update), options, monitor, name, .update)
     var written = WrittenMerge()
     let isUpdated = !plan.update.operations.isEmpty
-    if options.createsSnapshots { written.snapshots = [try publishing.createBranchSnapshot(in: &transaction)] }
+    if options.createsSnapshots {
+      // First, so that it is a snapshot of the last commit.
+      if !plan.merge.operations.isEmpty { written.snapshots = [try publishing.createStoreSnapshot(in: &transaction)] }
+      written.snapshots.append(try publishing.createBranchSnapshot(in: &transaction))
+    }
     let branch = states.branch
     written.announce = { branch.commitSignal.noteCommit() }
     if isUpdated {
@@ -196,7 +200,8 @@ struct ChosenMerge: MergeSubject {
     let final = try self.plan(updated, updated.theirs, united: plan.update.changes.united, own)
     try final.requireMergeable()
     written.counts = final.counts
-    if options.createsSnapshots, !final.operations.isEmpty {
+    if written.snapshots.count == 1, !final.operations.isEmpty {
+      // Only hooks of the branch changed what is published.
       written.snapshots.insert(try publishing.createStoreSnapshot(in: &transaction), at: 0)
     }
     try final.apply(monitor, from: updated.theirs, in: &transaction)

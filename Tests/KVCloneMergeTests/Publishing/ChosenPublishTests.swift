@@ -58,8 +58,14 @@ import Testing
     #expect(plan.changes.contains { $0.id == page && $0.kind == .insert })
     #expect(!plan.changes.contains { $0.id == other || $0.id == rest })
     let preview = try plan.read { tx in try LibraryState(tx) }
+    let commit = try store.info().commit
     let result = try store.branches.publish("draft", only: [book])
     #expect(result.counts == plan.counts && result.snapshots.count == 2)
+    // M16: the snapshot is one of the last commit, so that a branch can be made of it.
+    let before = try store.snapshot(named: result.snapshots[0])
+    #expect(before.info.commit == commit)
+    _ = try store.branches.create("again", from: before)
+    try store.branches.delete("again")
     #expect(try LibraryState(store) == preview)
     #expect(try shelf.title(book, in: store) == .string("mine"))
     #expect(try shelf.title(other, in: store) == .string("B"))
