@@ -30,7 +30,7 @@ struct MergeKey {
       positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
     let arguments = Arguments(
       subject: subject, policy: options.policy, rules: options.rules, answers: options.answers,
-      mergeKey: options.userInfoKeys.merge, maxObjects: options.maxObjects, maxBytes: options.maxBytes,
+      userInfoKeys: options.userInfoKeys, maxObjects: options.maxObjects, maxBytes: options.maxBytes,
       createsSnapshots: options.createsSnapshots, keepsClones: options.keepsClones)
     digest = SHA256.hash(Array(try encoder.encode(arguments))).bytes
   }
@@ -41,7 +41,7 @@ struct MergeKey {
     let policy: MergeSide?
     let rules: [String: MergeRule]
     let answers: [AnsweredConflict]
-    let mergeKey: String
+    let userInfoKeys: CloneUserInfoKeys
     let maxObjects: Int?
     let maxBytes: UInt64?
     let createsSnapshots: Bool
