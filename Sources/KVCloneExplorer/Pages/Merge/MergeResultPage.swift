@@ -27,13 +27,17 @@ struct MergeResultPage: Page {
     let states = try target.states(context)
     let names = context.query.all("snapshot")
     var sides: [Side] = []
-    // Ours come first.
-    for (name, state) in zip(names, [states.ours, states.theirs]) {
+    // Ours come first. A publish that leaves the store alone has only the snapshot of the branch.
+    var moved = [states.ours, states.theirs]
+    if case .publish = target, names.count == 1 { moved = [states.theirs] }
+    for (name, state) in zip(names, moved) {
       sides.append(Side(snapshot: name, branch: state.origin == .own ? states.branch : nil))
     }
     let store = states.ours.origin == .store ? context.root : states.store
+    // The changes of the store, if it has any.
+    let first = moved.count == 2 ? sides.first : nil
     return MergeResultPage(
-      target: target, sides: sides, comparison: try sides.first.flatMap { try comparison($0, store, context) })
+      target: target, sides: sides, comparison: try first.flatMap { try comparison($0, store, context) })
   }
 
   private static func comparison(_ side: Side, _ store: ObjectStore, _ context: PageContext) throws -> Comparison? {
