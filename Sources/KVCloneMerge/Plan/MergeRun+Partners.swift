@@ -84,6 +84,9 @@ extension MergeRun {
       guard let other = try self.entity(chosen), other.relationshipIndexByCode[relationship.code] != nil else {
         throw conflict.invalidAnswer("the partner does not exist, or is of another entity")
       }
+      // Its own wish is replaced, whether it was settled before or not.
+      try partnerWishes.set(
+        PropertyPlace(owner: chosen, code: relationship.code), to: PartnerWish(target: rivals.partner, isChosen: true))
       try setTarget(chosen, relationship, rivals.partner)
     default:
       for rival in [rivals.ours, rivals.theirs] {

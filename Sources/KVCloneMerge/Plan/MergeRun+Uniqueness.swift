@@ -20,6 +20,7 @@ extension MergeRun {
   func uniteObjects(_ clones: CloneRemainder?) throws {
     let open = ScratchMap<Pair, Bool>(in: space)
     for isLast in [false, true] {
+      if isLast { try redirectAnsweredLinks() }
       let keys = ScratchMap<WideHash, UInt64>(in: space)
       let candidates = try objectsWithNewKeys()
       try candidates.forEach { (id) throws -> Bool in
@@ -41,6 +42,18 @@ extension MergeRun {
           }
         }
         return true
+      }
+    }
+  }
+
+  /// Leads links to objects that were united, and which only an answer gave, to those that remain.
+  private func redirectAnsweredLinks() throws {
+    if united.isEmpty { return }
+    try forEachRelationship(of: links.owners) { place, _, relationship in
+      for member in links.members(true, at: place) {
+        guard let remaining = united[member] else { continue }
+        try removeLink(place.owner, relationship, member)
+        try addLink(place.owner, relationship, remaining)
       }
     }
   }

@@ -11,6 +11,7 @@ import Testing
       RelationshipDescription("next", toOne: "Item", inverse: "previous")
       RelationshipDescription("previous", toOne: "Item", inverse: "next")
       RelationshipDescription("peers", toMany: "Item", inverse: "peers", userInfo: ["merge": "skip"])
+      RelationshipDescription("mark", toOne: "Item")
       RelationshipDescription("box", toOne: "Box", inverse: "items")
       RelationshipDescription("parts", toMany: "Part", inverse: "items", deleteRule: .cascade)
       RelationshipDescription("locks", toMany: "Part", deleteRule: .deny)
@@ -81,6 +82,31 @@ import Testing
     let options = MergeOptions { $0.kind == .bothChanged ? .ours : .theirs }
     let result = try fixture.merged(options)
     #expect(result.members(items[4], "next") == [items[1]] && result.members(items[0], "next") == [items[3]])
+  }
+
+  @Test("M7: an answer gives a partner to a third object in place of the one that it wanted", arguments: [false, true])
+  func m7ThirdPartner(isReversed: Bool) throws {
+    let items = isReversed ? items(5).reversed() : items(5)
+    fixture.fork()
+    fixture.ours.setTarget(items[0], "next", items[1])
+    fixture.theirs.setTarget(items[2], "next", items[1])
+    fixture.theirs.setTarget(items[3], "next", items[4])
+    let third = items[3]
+    let result = try fixture.merged(MergeOptions { _ in .object(third) })
+    #expect(result.members(items[1], "previous") == [third] && result.members(third, "next") == [items[1]])
+    #expect(result.members(items[4], "previous").isEmpty)
+  }
+
+  @Test("M5: a link that an answer gave to a united object leads to the one that remains") func m5AnsweredLink() throws
+  {
+    let items = items(3)
+    fixture.fork()
+    fixture.ours.setTarget(items[0], "mark", items[1])
+    fixture.theirs.setTarget(items[0], "mark", items[2])
+    let mine = fixture.ours.insert("Item", 8, ["code": "same"])
+    let other = fixture.theirs.insert("Item", 9, ["code": "same"])
+    let result = try fixture.merged(MergeOptions { $0.kind == .bothChanged ? .object(other) : .ours })
+    #expect(result.entity(of: other) == nil && result.members(items[0], "mark") == [mine])
   }
 
   @Test("M4, M7: a link of a new object is a change of both ends, although the rule of its own inverse is skip")
