@@ -213,8 +213,8 @@ package struct CloneBase: Sendable {
 
   // MARK: Ending
 
-  /// Makes the clones of a copy ordinary objects. Those of the roots decide for all of them, so the cost does not depend
-  /// on their number.
+  /// Makes the clones of a copy ordinary objects. Those of the roots decide for all of them, so that the cost does not
+  /// depend on their number.
   package func release(copy: Int, in session: inout Session) throws(StoreError) {
     for root in roots[copy] { try Self.release(root, in: &session) }
     let (name, copies) = (name, released.union([copy]).sorted())

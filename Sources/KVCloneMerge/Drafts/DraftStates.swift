@@ -133,8 +133,8 @@ struct DraftStates: MergeStates {
     guard let base = try CloneBase.find(draft.base, in: session), !base.isExpired(), copy < base.roots.count else {
       throw MergeError(
         .baseExpired,
-        "the draft of \(name) has no base here: it is merged, expired or deleted, or of another branch; merge where the draft "
-          + "was cloned, or apply its changes by hand", object: name)
+        "the draft of \(name) has no base here: it is merged, expired or deleted, or of another branch; merge where "
+          + "the draft was cloned, or apply its changes by hand", object: name)
     }
     if try base.state(ofCopy: copy, in: session) == .released { throw notRelated() }
     return (base, copy)
