@@ -188,6 +188,21 @@ import Testing
     try checked(store)
   }
 
+  @Test("M8: after a publish that moves only the branch, the rollback of the branch is offered")
+  func onlyTheBranch() async throws {
+    let library = try BranchLibrary()
+    let client = ExplorerClient(library.store) { $0.allowsWrites = true }
+    try await library.store.branches.publish(BranchLibrary.name, options: MergeOptions(policy: .theirs))
+    try library.setTitle("later")
+    let response = await client.post(Self.publish, "do=merge&key=k")
+    #expect(response.status == 303, "\(response.text.prefix(500))")
+    let result = await client.page(try #require(response.header("Location")))
+    #expect(result.contains("Roll spring back") && !result.contains("Roll the store back"))
+    let undo = try #require(result.firstMatch(of: /href="(\/rollback\/[^"]+)"/)).1
+    #expect(await client.send("GET", String(undo).replacing("&amp;", with: "&")).status == 200)
+    #expect(try library.title(onBranch: true) == "later")
+  }
+
   @Test("a form that is sent twice merges once")
   func twice() async throws {
     let library = try BranchLibrary()
