@@ -23,7 +23,7 @@ extension Workload {
 
   /// Creates a branch from the present state or, if the number is odd, from the latest snapshot.
   private func createBranch(_ number: Int, _ store: ObjectStore) throws {
-    let snapshot = number % 2 == 1 ? try youngestSnapshot(store) : nil
+    let snapshot = number % 2 == 1 ? try youngestSnapshot(store, isOfCommit: true) : nil
     try store.branches.create("branch-\(number)", from: snapshot)
   }
 }

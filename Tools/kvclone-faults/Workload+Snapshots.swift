@@ -3,11 +3,13 @@ import KVClone
 /// The workload's commits with snapshots and migrations.
 extension Workload {
   /// The latest manual snapshot with the store's current model version.
-  func youngestSnapshot(_ store: ObjectStore) throws -> Snapshot? {
+  func youngestSnapshot(_ store: ObjectStore, isOfCommit: Bool = false) throws -> Snapshot? {
     let version = store.model.versionIdentifier
-    guard let found = try store.snapshots().last(where: { !$0.isAutomatic && $0.modelVersion == version }) else {
-      return nil
+    let found = try store.snapshots().last { snapshot in
+      !snapshot.isAutomatic && snapshot.modelVersion == version
+        && (!isOfCommit || snapshot.name.hasPrefix(Workload.snapshotPrefix))
     }
+    guard let found else { return nil }
     return try store.snapshot(named: found.name)
   }
 

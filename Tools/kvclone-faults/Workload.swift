@@ -180,7 +180,10 @@ struct Workload: Sendable {
     try write("changes", number, store, random) { try $0.changeSome(&$1) }
   }
 
-  static func snapshotName(_ number: Int) -> String { "commit-\(number)" }
+  /// The beginning of the names of snapshots that were not created within a transaction.
+  static let snapshotPrefix = "commit-"
+
+  static func snapshotName(_ number: Int) -> String { "\(snapshotPrefix)\(number)" }
 
   static func cloneOptions(_ number: Int) -> CloneOptions {
     var options = CloneOptions()
