@@ -83,7 +83,7 @@ extension MergeRun {
         let wish = partnerWishes[PropertyPlace(owner: member, code: inverse.code)]
         if inverse.code == relationship.code, wish?.target != id { return false }
         // Another object of the result may be the only partner.
-        return try target(member, inverse) == nil
+        return try target(member, inverse).flatMap { try self.entity($0) } == nil
       }
   }
 

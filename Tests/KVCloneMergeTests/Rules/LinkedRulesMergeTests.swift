@@ -12,6 +12,7 @@ import Testing
       RelationshipDescription("previous", toOne: "Item", inverse: "next")
       RelationshipDescription("peers", toMany: "Item", inverse: "peers", userInfo: ["merge": "skip"])
       RelationshipDescription("mark", toOne: "Item")
+      RelationshipDescription("lid", toOne: "Lid", inverse: "item", deleteRule: .cascade)
       RelationshipDescription("box", toOne: "Box", inverse: "items")
       RelationshipDescription("parts", toMany: "Part", inverse: "items", deleteRule: .cascade)
       RelationshipDescription("locks", toMany: "Part", deleteRule: .deny)
@@ -19,6 +20,7 @@ import Testing
     EntityDescription("Box") {
       RelationshipDescription("items", toMany: "Item", inverse: "box", deleteRule: .cascade)
     }
+    EntityDescription("Lid") { RelationshipDescription("item", toOne: "Item", inverse: "lid") }
     EntityDescription("Part") { RelationshipDescription("items", toMany: "Item", inverse: "parts") }
   }
 
@@ -56,6 +58,23 @@ import Testing
     #expect(fixture.result(plan).members(part, "items").isEmpty)
     let denied = try fixture.plan(MergeOptions { $0.kind == .takenAlong ? .refuse : .ours })
     #expect(denied.issues.isEmpty, "nothing follows from an open conflict")
+  }
+
+  @Test("M4, M17: a deletion takes a partner along that only a deleted object holds besides") func m4TakenFromDeleted()
+    throws
+  {
+    let items = items(2)
+    let lid = fixture.base.insert("Lid", 1)
+    fixture.base.setTarget(items[0], "lid", lid)
+    fixture.fork()
+    fixture.ours.delete([items[1]])
+    fixture.theirs.setTarget(items[1], "lid", lid)
+    fixture.theirs.delete([items[0]])
+    let texts = ["deletedOurs Item/2 -", "takenAlong Lid/1 -"]
+    #expect(try fixture.plan(MergeOptions(policy: .ours)).conflictTexts == texts)
+    let reverse = try fixture.reversePlan(MergeOptions(policy: .theirs))
+    #expect(reverse.conflictTexts == ["deletedTheirs Item/2 -", "takenAlong Lid/1 -"])
+    #expect(try fixture.merged(MergeOptions(policy: .ours)).objects.isEmpty)
   }
 
   @Test("M3: a partner that a conflict gave away is not taken back") func m3PartnerGivenAway() throws {
