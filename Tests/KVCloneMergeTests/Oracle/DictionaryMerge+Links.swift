@@ -53,9 +53,9 @@ extension DictionaryMerge {
     let mine = members(.ours, id, relationship)
     let other = members(.theirs, id, relationship)
     if skips(id, relationship) {
-      // Objects that theirs inserted keep their links, and an own inverse has the same links at both ends.
+      // Objects that only theirs has keep their links, and an own inverse has the same links at both ends.
       let isOwn = model.isOwnInverse(relationship)
-      return mine + other.filter { isOwn && isInsertedByTheirs($0) }
+      return mine + other.filter { isOwn && !mine.contains($0) && onlySide($0) == .theirs && alive.contains($0) }
     }
     let kept = old.filter { mine.contains($0) && other.contains($0) }
     let added = (mine + other.filter { !mine.contains($0) }).filter { !old.contains($0) }
