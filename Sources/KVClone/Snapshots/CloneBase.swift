@@ -90,7 +90,7 @@ package struct CloneBase: Sendable {
     for range in text.split(separator: ",") {
       let parts = range.split { $0 == ":" || $0 == "-" }
       guard parts.count == 3, let root = UInt16(parts[0]), let first = UInt64(parts[1]), let last = UInt64(parts[2]),
-        first <= last
+        first <= last, last <= ObjectID.maximumSerial, root < .max
       else { return nil }
       clones.append((root, first...last))
     }

@@ -14,7 +14,8 @@ import Testing
   private static let descriptions: [[String: String]?] = [
     nil, [:], ["roots": "1"], ["clones": "1:1-2"], ["roots": "one", "clones": "1:1-2"],
     ["roots": "1;", "clones": "1:1-2"], ["roots": "1", "clones": "1:2"], ["roots": "1", "clones": "1:2-1"],
-    ["roots": "1", "clones": "70000:1-2"],
+    ["roots": "1", "clones": "70000:1-2"], ["roots": "1", "clones": "65535:1-281474976710655"],
+    ["roots": "1", "clones": "1:1-281474976710656"],
   ]
 
   @Test("P1: a malformed base of a draft is reported with a remedy, which deletes it", arguments: [false, true])
