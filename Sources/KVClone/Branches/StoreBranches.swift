@@ -125,7 +125,10 @@ public struct StoreBranches: Sendable {
 
   private func remove(_ name: String) throws {
     _ = try existingTables(name)
-    try change { (manager) throws(StoreError) in try manager.delete(name) }
+    try change { (manager) throws(StoreError) in
+      try manager.delete(name)
+      manager.session.storage.markDeleteOnly()
+    }
   }
 
   private func change<R>(_ body: (inout BranchManager) throws(StoreError) -> R) throws -> R {
