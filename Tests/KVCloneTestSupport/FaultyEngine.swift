@@ -108,6 +108,8 @@ private final class FaultyTransaction: StorageBackend, TransactionSpace {
     self.inner = inner
   }
 
+  var nextIndexID: UInt16 { inner.nextIndexID }
+
   func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
     try engine.pass(.get)
     return try inner.get(table, key)

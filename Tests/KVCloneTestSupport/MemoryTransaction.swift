@@ -24,6 +24,8 @@ package final class MemoryTransaction: StorageBackend {
     if isOpen { abort() }
   }
 
+  package var nextIndexID: UInt16 { .max }
+
   package func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
     try Self.check(key)
     if engine.window > 0, table.code.rootCode != nil {

@@ -112,7 +112,7 @@ struct StoreSnapshots {
     var session = store.context.session(storage, schema)
     // If the snapshot shows only a part of its last commit, the one before is the last that is fully visible.
     session.shownCommit = value.isUnfinished ? value.commit - min(1, value.commit) : value.commit
-    session.trustFetchIndexes(schema.codes.fetchIndexes == own.codes.fetchIndexes && session.hasAllFetchIndexes)
+    session.trustFetchIndexes(schema.codes.fetchIndexes == own.codes.fetchIndexes)
     return session
   }
 

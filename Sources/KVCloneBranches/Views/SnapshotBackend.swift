@@ -174,7 +174,7 @@ package final class SnapshotBackend: StorageBackend {
     return mode == .atOrAfter ? order <= 0 : order >= 0
   }
 
-  package var nextIndexID: UInt16 { inner.nextIndexID }
+  package var nextIndexID: UInt16 { min(inner.nextIndexID, horizon.nextIndexID) }
 
   package func prefetchWindow(isAscending: Bool) -> Int { inner.prefetchWindow(isAscending: isAscending) }
 

@@ -5,7 +5,7 @@ package import KVCloneRecords
 ///
 /// A class, so that planning a request copies nothing of it.
 package final class RequestIndex: Sendable {
-  let id: UInt16
+  package let id: UInt16
   let name: String
   package let columns: [Column]
   /// Whether it is a constraint's index, which lacks objects with nil values, and so can only be used if all values are

@@ -156,6 +156,8 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
     writer?.deallocate()
   }
 
+  var nextIndexID: UInt16 { .max }
+
   @inline(__always)
   func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
     var found: LMDBValuePointer

@@ -109,8 +109,6 @@ extension StorageBackend {
 
   package func countsReferences(toBlob serial: UInt64) throws(StoreError) -> Bool { true }
 
-  package var nextIndexID: UInt16 { .max }
-
   package var stateNumber: UInt64 { 0 }
 
   package func retainCursors(in tables: [StorageTable]) {}

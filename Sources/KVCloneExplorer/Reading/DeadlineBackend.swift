@@ -35,6 +35,8 @@ final class DeadlineBackend: StorageBackend {
     }
   }
 
+  var nextIndexID: UInt16 { inner.nextIndexID }
+
   func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
     try countRead()
     let value = try inner.get(table, key)

@@ -92,6 +92,8 @@ final class PageFileBackend: StorageBackend {
     return index == Self.noTable ? nil : index
   }
 
+  var nextIndexID: UInt16 { .max }
+
   func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
     guard let index = index(table) else { return nil }
     do throws(PageError) { return try reader.get(index, key) } catch { throw StoreError(error) }

@@ -29,6 +29,8 @@
 
     var stateNumber: UInt64 { UInt64(commitRead.number) }
 
+    var nextIndexID: UInt16 { .max }
+
     func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
       try PostgresKey.check(key)
       return try entries.entry(table.handle, key)?.value

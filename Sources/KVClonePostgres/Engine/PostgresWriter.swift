@@ -62,6 +62,8 @@
 
     // MARK: Reading
 
+    var nextIndexID: UInt16 { .max }
+
     func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
       try PostgresKey.check(key)
       if let change = overlay.table(table.handle)?.change(of: key) { return change.value }

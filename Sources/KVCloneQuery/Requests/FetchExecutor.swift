@@ -42,7 +42,10 @@ package enum FetchExecutor {
     -> [RequestIndex]
   {
     let hasFetchIndexes = entity.fetchIndexes.isEmpty ? false : try session.hasCurrentFetchIndexes()
-    return hasFetchIndexes ? entity.requestIndexes.all : entity.requestIndexes.ofConstraints
+    if !hasFetchIndexes { return entity.requestIndexes.ofConstraints }
+    let all = entity.requestIndexes.all
+    if !session.lacksFetchIndex(session.schema.codes.lastIndex) { return all }
+    return all.filter { $0.isConstraint || !session.lacksFetchIndex($0.id) }
   }
 
   /// Calls `body` with each result in the order of the request, until it returns false.

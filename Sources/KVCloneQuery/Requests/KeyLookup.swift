@@ -165,7 +165,9 @@ enum RequestResolver {
     _ lookup: KeyLookup, _ values: QueryVariables, _ frame: RequestFrame, in session: borrowing Session
   ) throws(StoreError) -> CompiledRequest? {
     guard let prefix = lookup.prefix(values) else { return nil }
-    if !lookup.index.isConstraint, try !session.hasCurrentFetchIndexes() { return nil }
+    if !lookup.index.isConstraint {
+      guard try session.hasCurrentFetchIndexes(), !session.lacksFetchIndex(lookup.index.id) else { return nil }
+    }
     // Among equal keys, ids ascend, so the first entries are enough.
     let isInOrder = lookup.isExact && lookup.sources.count == lookup.index.columns.count
     let enough = isInOrder ? frame.wanted ?? .max : .max

@@ -90,6 +90,8 @@ private final class GroupCommitTransaction: StorageBackend {
 
   init(_ engine: GroupCommitEngine, _ inner: any StorageBackend) { (self.engine, self.inner) = (engine, inner) }
 
+  var nextIndexID: UInt16 { .max }
+
   func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
     try inner.get(table, key)
   }

@@ -42,6 +42,22 @@ import Testing
     #expect(await client.page(String(link)).contains("<h1>a.json</h1>"))
   }
 
+  @Test("a query of a branch does not use an index that came after its base")
+  func youngerIndex() async throws {
+    let files = try TestStore(snapshotModel)
+    try await files.store.write { tx in try tx.insert("Tag", ["name": .string("a")]) }
+    try await files.store.branches.create("draft")
+    var entities = snapshotModel.entities
+    let place = try #require(entities.firstIndex { $0.name == "Tag" })
+    entities[place].indexes.append(FetchIndexDescription("byName", [.init("name")]))
+    try files.reopen(model: ManagedObjectModel(name: snapshotModel.name, entities: entities))
+    let client = ExplorerClient(files.store)
+    let path = "/entities/Tag.json?where=\(PercentEncoding.encode("name == 'a'"))"
+    for target in [path, path + "&branch=draft"] {
+      #expect((try await client.json(target)["objects"] as? [Any])?.count == 1, "\(target)")
+    }
+  }
+
   @Test("a form creates a branch from the present or a snapshot, with an expiry")
   func create() async throws {
     let library = try BranchLibrary()

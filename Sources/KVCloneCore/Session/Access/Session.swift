@@ -73,19 +73,17 @@ public struct Session: ~Copyable {
     @inline(__always) unsafeMutableAddress { stateBox.place.pointer(to: \.changes).unsafelyUnwrapped }
   }
 
-  /// Whether requests may use fetch indexes: those of the transaction's state are the schema's.
+  /// Whether requests may use fetch indexes: those of the transaction's state are the schema's, except for those of
+  /// ``lacksFetchIndex(_:)``.
   package borrowing func hasCurrentFetchIndexes() throws(StoreError) -> Bool {
     if let known = fetchIndexes.areCurrent { return known }
-    let areCurrent = try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata) && hasAllFetchIndexes
+    let areCurrent = try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata)
     fetchIndexes.areCurrent = areCurrent
     return areCurrent
   }
 
-  /// Whether the transaction's state has all entries of the schema's fetch indexes.
-  package var hasAllFetchIndexes: Bool {
-    let next = storage.backend.nextIndexID
-    return next > schema.codes.lastIndex || schema.codes.fetchIndexIDs.allSatisfy { $0 < next }
-  }
+  /// Whether a fetch index is newer than the transaction's state, which has no entries of it.
+  package borrowing func lacksFetchIndex(_ id: UInt16) -> Bool { id >= storage.backend.nextIndexID }
 
   /// Sets whether requests use the schema's fetch indexes, for a caller that knows whether they are current.
   package borrowing func trustFetchIndexes(_ areCurrent: Bool) { fetchIndexes.areCurrent = areCurrent }
