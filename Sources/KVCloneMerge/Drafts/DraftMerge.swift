@@ -19,6 +19,8 @@ struct DraftMerge: MergeSubject {
   var operation: String { "merge" }
   var keyArguments: [String] { ["draft", String(clone.rawValue)] }
 
+  func branchNumber() -> UInt32? { nil }
+
   func open() throws -> [StorageTable] {
     if let branch = store.engine as? BranchEngine { return branch.tables.all }
     return try store.branches.tables()?.all ?? []
@@ -31,14 +33,15 @@ struct DraftMerge: MergeSubject {
   func plan(_ states: DraftStates, _ options: MergeOptions) throws -> PlannedMerge {
     if !options.keepsClones { try refuseNestedDrafts(states) }
     let sides = states.sides
-    let plan = try MergePlanner.plan(
+    var plan = try MergePlanner.plan(
       store.schema, ours: sides.ours, theirs: sides.theirs, options: options,
-      scratchDirectory: store.context.scratchDirectory(), clones: states.remainder(keepsClones: options.keepsClones)
+      scratchDirectory: store.context.scratchDirectory(), clones: states.remainder(keepsClones: options.keepsClones),
+      addValues: FollowedValues(states, options.userInfoKeys).add
     ) {
       // Lists outside the draft keep their order (P4).
       states.clones[$0] == nil && !states.inserted.contains($0)
     }
-    try FollowedValues(states, plan.changes, options.userInfoKeys).addOperations()
+    plan.note(try states.detachClones(in: plan.operations, keepsClones: options.keepsClones))
     return plan
   }
 

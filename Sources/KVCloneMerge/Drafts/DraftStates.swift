@@ -25,7 +25,8 @@ struct DraftStates: MergeStates {
   let sides: (ours: MergeSideStates, theirs: MergeSideStates)
   /// The objects that were inserted since the base.
   let inserted: ObjectSet
-  private let present: SessionMergeState
+  /// The present state with the clones.
+  let present: SessionMergeState
   private let space: ScratchSpace
   private let context: StoreContext
   private let schema: Schema
@@ -87,8 +88,8 @@ struct DraftStates: MergeStates {
     let then = SessionMergeState(session(past))
     sides = (
       MergeSideStates(
-        base: SourcesMergeState(then, without: own.keys), now: SourcesMergeState(present, without: own.keys),
-        changed: ofSources),
+        base: SourcesMergeState(then, sources: own, clones: clones),
+        now: SourcesMergeState(present, sources: own, clones: clones), changed: ofSources),
       MergeSideStates(
         base: ClonesMergeState(then, sources: own, clones: clones),
         now: ClonesMergeState(present, base: then, sources: own, clones: clones), changed: ofClones)

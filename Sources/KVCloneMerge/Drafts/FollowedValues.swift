@@ -7,30 +7,38 @@ import KVCloneRecords
 /// attributes with `followParent` that still have the clone's value (P4).
 struct FollowedValues {
   private let states: DraftStates
-  private let plan: PlannedChanges
   private let keys: CloneUserInfoKeys
 
-  init(_ states: DraftStates, _ plan: PlannedChanges, _ keys: CloneUserInfoKeys) {
+  init(_ states: DraftStates, _ keys: CloneUserInfoKeys) {
     self.states = states
-    self.plan = plan
     self.keys = keys
   }
 
-  func addOperations() throws {
+  /// Adds the values to the result of a merge.
+  ///
+  /// - Parameter inserted: the objects that the merge inserts.
+  func add(to attributes: MergedAttributes, _ inserted: ObjectSet) throws {
     // The sources that clones take the place of (P5).
-    try plan.inserted.forEach { (id) throws -> Bool in
-      if states.clones[id] != nil { try addOperation(on: id) }
+    try inserted.forEach { (id) throws -> Bool in
+      if states.clones[id] != nil { try add(of: id, to: attributes, inserted) }
       return true
     }
-    try states.inserted.forEach { (id) throws -> Bool in
-      try addOperation(on: id)
-      return true
+    // An object below another new one follows that one's new value.
+    var isChanged = true
+    while isChanged {
+      isChanged = false
+      try states.inserted.forEach { (id) throws -> Bool in
+        if try add(of: id, to: attributes, inserted) { isChanged = true }
+        return true
+      }
     }
   }
 
-  private func addOperation(on id: ObjectID) throws {
+  /// - Returns: whether the object got a value.
+  @discardableResult
+  private func add(of id: ObjectID, to attributes: MergedAttributes, _ inserted: ObjectSet) throws -> Bool {
     let theirs = states.sides.theirs.now
-    guard states.sources[id] == nil, let entity = try theirs.entity(of: id) else { return }
+    guard states.sources[id] == nil, let entity = try theirs.entity(of: id) else { return false }
     let rules = entity.attributes.indices.compactMap { index -> (index: Int, name: String)? in
       let attribute = entity.attributes[index]
       guard attribute.field != nil, !attribute.isDerived,
@@ -38,29 +46,37 @@ struct FollowedValues {
       else { return nil }
       return (index, name)
     }
-    if rules.isEmpty { return }
+    if rules.isEmpty { return false }
     let values = try theirs.values(of: id, entity)
-    var assignments: [MergeOperation.Assignment] = []
-    for rule in rules {
-      let change = try followed(rule.name, by: id, entity, values[rule.index])
+    var isChanged = false
+    for rule in rules where attributes.value(rule.index, of: id) == nil {
+      let change = try followed(rule.name, by: id, entity, values[rule.index], attributes, inserted)
       guard let change else { continue }
-      assignments.append(.init(attribute: entity.attributes[rule.index], value: change))
+      try attributes.set(rule.index, of: id, to: change)
+      isChanged = true
     }
-    if !assignments.isEmpty { try plan.operations.set(id, entity, assignments) }
+    return isChanged
   }
 
-  /// The value of the source of the first clone that the object is linked to, if the object has that clone's value.
+  /// The value of the source of the first clone that the object is linked to, if the object has that clone's value; or
+  /// the one that a new object took over, if it has that object's former value.
   private func followed(
-    _ name: String, by id: ObjectID, _ entity: CompiledEntity, _ value: AttributeValue?
+    _ name: String, by id: ObjectID, _ entity: CompiledEntity, _ value: AttributeValue?,
+    _ attributes: MergedAttributes, _ inserted: ObjectSet
   ) throws -> AttributeValue?? {
     for relationship in entity.relationships {
       for source in try states.sides.theirs.now.members(of: id, relationship) {
-        guard let clone = states.clones[source], let parent = try states.sides.theirs.now.entity(of: source),
-          let index = parent.attributeIndex[name]
+        guard let parent = try states.sides.theirs.now.entity(of: source), let index = parent.attributeIndex[name]
         else { continue }
+        guard let clone = states.clones[source] else {
+          guard states.inserted.contains(source), let result = attributes.value(index, of: source),
+            try states.sides.theirs.now.values(of: source, parent)[index] == value
+          else { continue }
+          return result == value ? nil : .some(result)
+        }
         let session = states.session
         guard try session.exists(clone), try session.value(clone, name) == value else { return nil }
-        if !plan.inserted.contains(source), let result = plan.attributes.value(index, of: source) {
+        if !inserted.contains(source), let result = attributes.value(index, of: source) {
           return result == value ? nil : .some(result)
         }
         guard try states.sides.ours.now.entity(of: source) != nil else { return nil }

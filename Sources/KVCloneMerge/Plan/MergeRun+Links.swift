@@ -14,6 +14,11 @@ extension MergeRun {
         }
       }
     }
+    try forEachKept { id, entity in
+      for relationship in entity.relationships where ends.isCompared(relationship) {
+        try redirectLinks(of: id, relationship)
+      }
+    }
     try forEachInserted { id, entity in
       try step()
       for relationship in entity.relationships where ends.isCompared(relationship) {
@@ -26,16 +31,21 @@ extension MergeRun {
   private func mergeTarget(_ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship) throws {
     let theirsBase = try theirs.baseMembers(of: id, relationship).first
     let others = try theirs.now.target(of: id, relationship)
-    if others == theirsBase { return }
-    if others == nil, try theirs.now.hidesTarget(of: id, relationship) { return }
-    let mine = try ours.now.target(of: id, relationship)
+    // A link to a clone, which becomes one to its source.
+    let redirected = try ours.gainedHiddenMembers(of: id, relationship).first
+    if others == theirsBase && redirected == nil { return }
+    if try others == nil && !theirs.now.hiddenMembers(of: id, relationship).isEmpty { return }
+    let mine = try redirected ?? ours.now.target(of: id, relationship)
     let base = try ours.baseMembers(of: id, relationship).first
     // The link went with its target, which the result keeps.
     if others == nil, mine == base, let theirsBase, try isKept(theirsBase, deletedBy: .theirs) { return }
+    if try others == nil && mine == base && isLostWithoutAction(theirsBase, relationship) { return }
     let rule = book.rule(of: relationship.name, entity)
-    let isChanged = try mine != base && !ours.now.hidesTarget(of: id, relationship)
-    switch ValueMerge(changed: (isChanged, true), areSame: mine == others, rule: rule) {
-    case .ours: return
+    switch ValueMerge(changed: (mine != base, others != theirsBase), areSame: mine == others, rule: rule) {
+    case .ours:
+      // A change of theirs, which the rule never takes.
+      if rule == .skip && redirected == others && others != theirsBase { return }
+      if let redirected { try wish(id, relationship, redirected) }
     case .theirs: try wish(id, relationship, others)
     case .conflict: try resolve(id, entity, relationship, base: base, mine, others)
     }
@@ -68,10 +78,27 @@ extension MergeRun {
     if book.rule(of: relationship.name, entity) == .skip { return }
     let changes = try theirs.memberChanges(of: id, relationship)
     for member in changes.added { try addLink(id, relationship, member) }
-    for member in changes.removed {
-      // The link went with its target, which the result keeps.
-      if try !isKept(member, deletedBy: .theirs) { try removeLink(id, relationship, member) }
+    let hidden = changes.removed.isEmpty ? [] : try theirs.now.hiddenMembers(of: id, relationship)
+    for member in changes.removed where !hidden.contains(member) {
+      // The link went with its target, which the result keeps, or goes with it.
+      if try isKept(member, deletedBy: .theirs) || isLostWithoutAction(member, relationship) { continue }
+      try removeLink(id, relationship, member)
     }
+    try redirectLinks(of: id, relationship)
+  }
+
+  /// Whether a link goes with a member that theirs deleted and that has the delete rule No Action: the deletion removes
+  /// the link, and the commit does not validate the object that loses it.
+  private func isLostWithoutAction(_ member: ObjectID?, _ relationship: CompiledRelationship) throws -> Bool {
+    guard let member, relationship.hasInverse, deleted.contains(member), try theirs.hasDeleted(member),
+      let inverse = try anyEntity(member)?.inverse(of: relationship)
+    else { return false }
+    return inverse.description.deleteRule == .noAction
+  }
+
+  /// Adds the links to the sources of the clones that ours linked an object to (P3).
+  private func redirectLinks(of id: ObjectID, _ relationship: CompiledRelationship) throws {
+    for source in try ours.gainedHiddenMembers(of: id, relationship) { try link(id, relationship, to: source) }
   }
 
   /// Whether the result has an object that a side deleted.

@@ -58,9 +58,12 @@ extension MergeRun {
   private func keep(_ id: ObjectID, deletedBy side: MergeSide) {
     deleted[id] = nil
     _ = undecided.remove(id)
-    if side == .theirs { return }
-    _ = inserted.insert(id)
-    _ = restored.insert(id)
+    if side == .theirs {
+      _ = kept.insert(id)
+    } else {
+      _ = inserted.insert(id)
+      _ = restored.insert(id)
+    }
   }
 
   /// Returns the objects that a kept one needs by mandatory relationships, if the same side deleted them.
@@ -111,6 +114,7 @@ extension MergeRun {
     }
     for relationship in entity.relationships {
       var gained = try states.memberChanges(of: id, relationship).added
+      gained += try states.gainedHiddenMembers(of: id, relationship)
       if side == .theirs { gained = try gained.filter { try !isSkipped(id, entity, relationship, $0) } }
       if gained.isEmpty { continue }
       isChanged = true
@@ -120,6 +124,7 @@ extension MergeRun {
     for code in entity.referrerCodes {
       let known = Set(try states.base.referrers(of: id, code))
       var gained = try states.now.referrers(of: id, code).filter { !known.contains($0) }
+      gained += try states.gainedHiddenReferrers(of: id, code)
       if side == .theirs { gained = try gained.filter { try !isSkippedReference($0, code) } }
       if gained.isEmpty { continue }
       isChanged = true

@@ -1,31 +1,35 @@
 import KVCloneCore
 import KVCloneModel
+import KVCloneRecords
 
 /// The rules of the model, for objects that the merge changes.
 extension MergeRun {
   /// Notes every violated rule of values and numbers of members. Derived attributes and hooks are left to the commit.
   func validate(_ clones: CloneRemainder?) throws {
     var patterns = TextPatterns()
-    let places = PropertySet(in: space)
+    // The commit validates each changed object completely.
     var ids = inserted.copy()
     ids.formUnion(attributes.owners)
-    ids.formUnion(links.owners)
+    try forEachRelationship(of: links.owners) { place, _, _ in
+      if links.isChanged(place) { _ = ids.insert(place.owner) }
+    }
+    let losing = PropertySet(in: space)
+    try addPlacesOfDeletions(to: losing, changing: &ids)
+    if let clones { ids.formUnion(clones.losing.owners) }
     try ids.forEach { (id) throws -> Bool in
       guard !undecided.contains(id), let entity = try entity(id), entity.isValidated else { return true }
-      let isInserted = inserted.contains(id)
-      if isInserted || attributes.owners.contains(id) { try validateAttributes(of: id, entity, &patterns) }
+      try validateAttributes(of: id, entity, &patterns)
       for relationship in entity.relationships where relationship.isValidated {
         let place = place(id, relationship)
-        if isInserted || links.contains(place) { try places.insert(place) }
+        let isChanged = inserted.contains(id) || links.contains(place) || losing.contains(place)
+        let count =
+          isChanged
+          ? try members(id, relationship).filter { try self.entity($0) != nil }.count
+          : try ours.now.memberCount(of: id, relationship)
+        guard let (kind, text) = relationship.brokenRule(count) else { continue }
+        issues.note(PlanIssue(entity.issue(kind, relationship.name, id, text)))
       }
       return true
-    }
-    try addPlacesOfDeletions(to: places)
-    ids = places.owners.copy()
-    if let clones { ids.formUnion(clones.losing.owners) }
-    try forEachRelationship(of: ids) { place, _, relationship in
-      let losesClones = clones?.losing.contains(place) ?? false
-      if losesClones || places.contains(place) { try validateMembers(at: place, relationship) }
     }
   }
 
@@ -33,33 +37,27 @@ extension MergeRun {
     PropertyPlace(owner: id, code: relationship.code)
   }
 
-  /// Adds the relationships that lose members with the objects of the delete call.
-  private func addPlacesOfDeletions(to places: PropertySet) throws {
+  /// Adds the relationships that lose members with the objects of the delete call, and the objects that the commit
+  /// validates for it.
+  private func addPlacesOfDeletions(to places: PropertySet, changing ids: inout ObjectSet) throws {
     try deleted.all.forEach { (id) throws -> Bool in
       guard let entity = try ours.now.entity(of: id) else { return true }
-      for relationship in entity.relationships
-      where relationship.hasInverse && relationship.description.deleteRule != .noAction {
+      for relationship in entity.relationships where relationship.hasInverse {
+        let isValidated = relationship.description.deleteRule != .noAction
         for member in try members(id, relationship) {
           try places.insert(PropertyPlace(owner: member, code: relationship.inverseCode))
+          if isValidated { _ = ids.insert(member) }
         }
       }
       for code in entity.referrerCodes {
         for referrer in try ours.now.referrers(of: id, code) {
           guard let relationship = try self.entity(referrer)?.relationship(referrerCode: code) else { continue }
           try places.insert(place(referrer, relationship))
+          _ = ids.insert(referrer)
         }
       }
       return true
     }
-  }
-
-  private func validateMembers(at place: PropertyPlace, _ relationship: CompiledRelationship) throws {
-    guard relationship.isValidated, !undecided.contains(place.owner), let entity = try entity(place.owner) else {
-      return
-    }
-    let count = try members(place.owner, relationship).filter { try self.entity($0) != nil }.count
-    guard let (kind, text) = relationship.brokenRule(count) else { return }
-    issues.note(PlanIssue(entity.issue(kind, relationship.name, place.owner, text)))
   }
 
   private func validateAttributes(of id: ObjectID, _ entity: CompiledEntity, _ patterns: inout TextPatterns) throws {

@@ -25,6 +25,8 @@ final class MergeRun {
   var inserted = ObjectSet()
   /// Those of them that ours had deleted.
   var restored = ObjectSet()
+  /// The objects of ours that theirs had deleted, and that an answer keeps.
+  var kept = ObjectSet()
   var deleted = DeletedObjects()
   /// The objects that delete rules would take along, and that stay.
   var keptAlong = ObjectSet()
@@ -153,6 +155,11 @@ final class MergeRun {
   /// Calls `body` with the objects of both sides that theirs changed, ascending.
   func forEachShared(_ body: (ObjectID, CompiledEntity) throws -> Void) throws {
     try forEach(of: shared, entity: { try self.theirs.now.entity(of: $0) }, body)
+  }
+
+  /// Calls `body` with the objects of ours that theirs had deleted, and that the result keeps, ascending.
+  func forEachKept(_ body: (ObjectID, CompiledEntity) throws -> Void) throws {
+    try forEach(of: kept, entity: { try self.ours.now.entity(of: $0) }, body)
   }
 
   /// Calls `body` with the inserted objects, ascending.

@@ -1,6 +1,6 @@
 package import KVCloneCore
 package import KVCloneModel
-package import KVCloneRecords
+import KVCloneRecords
 
 /// The clones of one call under the ids of their sources: theirs in the merge of a draft (P2, P3).
 ///
@@ -60,21 +60,23 @@ package final class ClonesMergeState: MergeState {
     -> [ObjectID]
   {
     var members = try state.members(of: clone, relationship).map { sources[$0] ?? $0 }
-    guard relationship.isToMany else { return members }
-    if relationship.hasInverse {
-      members += try state.membersIfPresent(of: source, relationship).compactMap { sources[$0] }
-    }
+    if !relationship.isToMany && !members.isEmpty { return members }
+    members += try state.membersIfPresent(of: source, relationship).compactMap { sources[$0] }
     var known: Set<ObjectID> = []
     return members.filter { known.insert($0).inserted }
   }
 
-  package func hidesTarget(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Bool {
-    guard clones[id] == nil, let target = try state.target(of: id, relationship) else { return false }
-    return clones[target] != nil
+  package func hiddenMembers(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
+    if clones[id] != nil { return [] }
+    return try state.membersIfPresent(of: id, relationship).filter { clones[$0] != nil }
   }
 
   package func referrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
     mapped(try state.referrers(of: shown(id) ?? id, code)).sorted()
+  }
+
+  package func hiddenReferrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
+    try state.referrers(of: shown(id) ?? id, code).filter { clones[$0] != nil }
   }
 
   package func holders(of constraint: CompiledConstraint, _ key: UniqueKey) throws(StoreError) -> [ObjectID] {
@@ -97,14 +99,25 @@ package final class ClonesMergeState: MergeState {
   }
 }
 
+extension CompiledRelationship {
+  fileprivate var isOneToOne: Bool { hasInverse && !isToMany && !inverseIsToMany }
+}
+
 /// A state without the clones of one call: ours in the merge of a draft.
 package final class SourcesMergeState: MergeState {
   private let state: any MergeState
   private let clones: ObjectSet
+  private let sources: ObjectMap
+  private let clonesOfSources: ObjectMap
 
-  package init(_ state: any MergeState, without clones: ObjectSet) {
+  /// - Parameters:
+  ///   - sources: the source of each clone of the copy.
+  ///   - clones: the clone of each source.
+  package init(_ state: any MergeState, sources: ObjectMap, clones: ObjectMap) {
     self.state = state
-    self.clones = clones
+    self.sources = sources
+    clonesOfSources = clones
+    self.clones = sources.keys
   }
 
   package func entity(of id: ObjectID) throws(StoreError) -> CompiledEntity? {
@@ -119,8 +132,15 @@ package final class SourcesMergeState: MergeState {
     try state.members(of: id, relationship).filter { !clones.contains($0) }
   }
 
-  package func hidesTarget(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Bool {
-    try state.target(of: id, relationship).map { clones.contains($0) } ?? false
+  package func hiddenMembers(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
+    let hidden = try state.membersIfPresent(of: id, relationship).compactMap { sources[$0] }
+    // A one-to-one link to a clone took the place of the link to the source.
+    guard hidden.isEmpty, relationship.isOneToOne, let clone = clonesOfSources[id] else { return hidden }
+    return try state.membersIfPresent(of: clone, relationship).filter { clonesOfSources[$0] != nil }
+  }
+
+  package func hiddenReferrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
+    try state.referrers(of: id, code).compactMap { sources[$0] }
   }
 
   package func hasMember(_ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError)

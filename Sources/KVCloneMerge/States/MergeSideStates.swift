@@ -1,4 +1,4 @@
-package import KVCloneCore
+import KVCloneCore
 package import KVCloneModel
 package import KVCloneRecords
 
@@ -12,19 +12,11 @@ package struct MergeSideStates {
   /// Every object that was inserted, deleted or changed since the base, and possibly others. A changed link counts for
   /// both ends.
   package let changed: ObjectSet
-  /// Finds the changes of a long list by its changed chunks; nil compares the lists.
-  private let chunks: ((ObjectID, CompiledRelationship) throws(StoreError) -> MemberChanges?)?
 
-  /// - Parameter chunks: returns the changes of an object's list since the base without reading all members; nil for a
-  ///   list that is compared as a whole.
-  package init(
-    base: any MergeState, now: any MergeState, changed: ObjectSet,
-    chunks: ((ObjectID, CompiledRelationship) throws(StoreError) -> MemberChanges?)? = nil
-  ) {
+  package init(base: any MergeState, now: any MergeState, changed: ObjectSet) {
     self.base = base
     self.now = now
     self.changed = changed
-    self.chunks = chunks
   }
 
   /// Returns a state that shows an object at the fork: unchanged objects are read from the present state, which costs
@@ -39,9 +31,25 @@ package struct MergeSideStates {
   /// Returns the changes of a relationship since the fork, for an object that exists now.
   func memberChanges(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> MemberChanges {
     guard changed.contains(id) else { return MemberChanges() }
-    if let chunks, let changes = try chunks(id, relationship) { return changes }
     return MemberChanges(
       from: try base.membersIfPresent(of: id, relationship), to: try now.membersIfPresent(of: id, relationship))
+  }
+
+  /// Returns the hidden members that a relationship gained since the fork.
+  func gainedHiddenMembers(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
+    guard changed.contains(id) else { return [] }
+    let members = try now.hiddenMembers(of: id, relationship)
+    if members.isEmpty { return [] }
+    let known = MemberSet(try base.hiddenMembers(of: id, relationship))
+    return members.filter { !known.contains($0) }
+  }
+
+  /// Returns the hidden objects that began to refer to an object since the fork.
+  func gainedHiddenReferrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
+    let referrers = try now.hiddenReferrers(of: id, code)
+    if referrers.isEmpty { return [] }
+    let known = MemberSet(try base.hiddenReferrers(of: id, code))
+    return referrers.filter { !known.contains($0) }
   }
 
   /// Whether the side deleted an object of its base.

@@ -13,9 +13,14 @@ package protocol MergeState {
   /// Returns the members of a relationship of an existing object in their stored order; at most one for a to-one
   /// relationship.
   func members(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID]
-  /// Returns whether a to-one relationship of an existing object has a target that the state hides: in a draft, a link
-  /// from an object outside to a clone is theirs alone, and one to a source is ours alone.
-  func hidesTarget(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Bool
+  /// Returns the number of members of a relationship of an existing object.
+  func memberCount(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Int
+  /// Returns the members of a relationship that the state hides. In a draft, a link between a source and a clone is
+  /// hidden from ours, which returns the clone's source; one from an object outside to a source is hidden from theirs.
+  func hiddenMembers(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID]
+  /// Returns the objects that refer to an object through a relationship without an inverse, and that the state hides: in
+  /// a draft, clones from ours, which returns their sources, and sources from theirs.
+  func hiddenReferrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID]
   /// Returns whether a relationship of an existing object has a member.
   func hasMember(_ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Bool
   /// Returns the objects that refer to an object through a relationship without an inverse, by its hidden code.
@@ -37,7 +42,15 @@ extension MergeState {
 
   package func lastChange(of id: ObjectID) throws(StoreError) -> ObjectChange? { nil }
 
-  package func hidesTarget(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Bool { false }
+  package func memberCount(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Int {
+    try members(of: id, relationship).count
+  }
+
+  package func hiddenMembers(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
+    []
+  }
+
+  package func hiddenReferrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] { [] }
 }
 
 extension MergeState {

@@ -55,6 +55,14 @@ package final class SessionMergeState: MergeState {
     }
   }
 
+  package func memberCount(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Int {
+    try read { (session) throws(StoreError) in
+      let view = try session.existingRecord(id)
+      guard let field = view.layout.fieldIndex(ofProperty: relationship.code) else { return 0 }
+      return relationship.isToMany ? view.head(field).count : view.toOne(field) == nil ? 0 : 1
+    }
+  }
+
   package func hasMember(
     _ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship
   ) throws(StoreError) -> Bool {

@@ -207,6 +207,28 @@ import Testing
     try fixture.expectNothingLeft(blobs: 1)
   }
 
+  @Test("P4, M6: the plan validates the values that new objects take over from the source")
+  func p4FollowedRules() throws {
+    let fixture = try DraftFixture()
+    let store = fixture.store
+    let draft = try fixture.draft()
+    let section = try store.write { tx in
+      let section = try tx.insert("Section", ["text": "new", "documentViews": 10])
+      try tx.link(draft, "sections", [section])
+      try tx.set(fixture.document, "views", 101)
+      return section
+    }
+    let plan = try store.drafts.planMerge(draft)
+    #expect(!plan.canMerge && plan.issues.map(\.property) == ["documentViews"])
+    let error = #expect(throws: MergeError.self) { try store.drafts.merge(draft) }
+    #expect(error?.kind == .brokenRules)
+    try store.write { tx in try tx.set(fixture.document, "views", 100) }
+    #expect(try store.drafts.planMerge(draft).counts["Section"]?.updated == 1)
+    try store.drafts.merge(draft)
+    #expect(try fixture.value(section, "documentViews") == 100)
+    try fixture.expectNothingLeft(blobs: 1)
+  }
+
   @Test("P4: the order of outside lists is not merged", arguments: StorageKind.allCases)
   func p4OutsideLists(_ kind: StorageKind) throws {
     let fixture = try DraftFixture(kind)

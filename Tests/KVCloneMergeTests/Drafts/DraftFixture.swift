@@ -16,6 +16,7 @@ let draftModel = ManagedObjectModel("Documents") {
     AttributeDescription("sectionCount", .integer64, derivation: "sections.@count")
     RelationshipDescription("sections", toMany: "Section", inverse: "document", ordered: true, deleteRule: .cascade)
     RelationshipDescription("lead", toOne: "Section", userInfo: ["clone": "reference"])
+    RelationshipDescription("related", toMany: "Section", userInfo: ["clone": "reference"])
     RelationshipDescription("summary", toOne: "Summary", inverse: "document")
     RelationshipDescription("tags", toMany: "Tag", inverse: "documents", deleteRule: .cascade)
     RelationshipDescription("readers", toMany: "Reader", inverse: "documents", deleteRule: .deny)
@@ -24,11 +25,14 @@ let draftModel = ManagedObjectModel("Documents") {
   EntityDescription("Section") {
     AttributeDescription("text", .string)
     AttributeDescription("documentUID", .uuid, userInfo: ["followParent": "uid", "withoutParent": "keep"])
+    AttributeDescription(
+      "documentViews", .integer64, max: .integer(100), userInfo: ["followParent": "views", "withoutParent": "keep"])
     RelationshipDescription("document", toOne: "Document", inverse: "sections")
     RelationshipDescription("notes", toMany: "Note", inverse: "section", deleteRule: .cascade)
   }
   EntityDescription("Note") {
     AttributeDescription("text", .string)
+    AttributeDescription("sectionUID", .uuid, userInfo: ["followParent": "documentUID", "withoutParent": "keep"])
     RelationshipDescription("section", toOne: "Section", inverse: "notes", optional: false)
   }
   EntityDescription("Summary") {

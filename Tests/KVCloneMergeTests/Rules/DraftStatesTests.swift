@@ -47,8 +47,8 @@ import Testing
     return try MergePlanner.plan(
       fixture.base.schema,
       ours: MergeSideStates(
-        base: SourcesMergeState(fixture.base, without: ofClones.keys),
-        now: SourcesMergeState(now, without: ofClones.keys), changed: mine),
+        base: SourcesMergeState(fixture.base, sources: ofClones, clones: ofSources),
+        now: SourcesMergeState(now, sources: ofClones, clones: ofSources), changed: mine),
       theirs: MergeSideStates(
         base: ClonesMergeState(fixture.base, sources: ofClones, clones: ofSources),
         now: ClonesMergeState(now, base: fixture.base, sources: ofClones, clones: ofSources),
