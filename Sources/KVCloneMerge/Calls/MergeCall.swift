@@ -118,7 +118,7 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
 
   private func mergeWithRetries() throws -> MergeResult {
     let start = ContinuousClock.now
-    let key = try MergeKey(subject.keyArguments, options)
+    let key = try MergeKey(subject.keyArguments, branch: subject.branchNumber(), options)
     return try retryIfMapFull {
       if let key, let known = try key.result(in: store.readSession()) { return known }
       let context = try subject.open()

@@ -15,6 +15,10 @@ protocol MergeSubject: Sendable {
   /// The sides, as an argument of the idempotency key.
   var keyArguments: [String] { get }
 
+  /// Returns the number of the branch, another argument: another one may get its name. Nil for a branch that is deleted,
+  /// and if no branch is merged.
+  func branchNumber() throws -> UInt32?
+
   func open() throws -> Context
 
   /// - Parameters:

@@ -23,11 +23,15 @@ struct BranchMerge: MergeSubject {
   }
 
   var operation: String { direction.rawValue }
-  /// With the number of the branch: another one may get its name.
-  var keyArguments: [String] {
-    let branch = try? store.branches.open(name)
-    let number = (branch?.engine as? BranchEngine).map { String($0.number) }
-    return [direction.rawValue, number ?? name]
+  var keyArguments: [String] { [direction.rawValue, name] }
+
+  func branchNumber() throws -> UInt32? {
+    do throws(StoreError) {
+      return (try store.branches.open(name).engine as? BranchEngine)?.number
+    } catch {
+      if error.kind == .branchNotFound { return nil }
+      throw error
+    }
   }
 
   func open() throws -> (tables: BranchTables, branch: ObjectStore) {

@@ -23,7 +23,10 @@ struct ChosenMerge: MergeSubject {
 
   var store: ObjectStore { whole.store }
   var operation: String { whole.operation }
-  var keyArguments: [String] { whole.keyArguments + objects.map { String($0.rawValue) } }
+  /// The order and repeats of the objects have no meaning.
+  var keyArguments: [String] { whole.keyArguments + ["only"] + Set(objects).sorted().map { String($0.rawValue) } }
+
+  func branchNumber() throws -> UInt32? { try whole.branchNumber() }
 
   func open() throws -> (tables: BranchTables, branch: ObjectStore) { try whole.open() }
 

@@ -138,6 +138,33 @@ import Testing
     try library.check()
   }
 
+  @Test("M11, M13: the chosen objects are arguments of a key in any order, and a deleted branch keeps its keys")
+  func idempotencyOfChosenObjects() throws {
+    let library = try Library(.memory)
+    let store = library.store
+    let branch = try store.branches.create("draft")
+    try library.setTitle("first", in: branch)
+    let other = try branch.write { tx in try tx.insert("Book", ["title": .string("other")]) }
+    var options = MergeOptions()
+    options.idempotencyKey = "publish 1"
+    try store.branches.publish("draft", only: [library.book, other], options: options)
+    for objects in [[other, library.book], [library.book, other, library.book]] {
+      #expect(try store.branches.publish("draft", only: objects, options: options).isRepeated)
+    }
+    for objects in [nil, [], [other]] as [[ObjectID]?] {
+      let error = #expect(throws: MergeError.self) {
+        try store.branches.publish("draft", only: objects, options: options)
+      }
+      #expect(error?.kind == .idempotencyKeyReused)
+    }
+    try store.branches.delete("draft")
+    #expect(try store.branches.publish("draft", only: [library.book, other], options: options).isRepeated)
+    let error = #expect(throws: MergeError.self) { try store.branches.publish("draft", options: options) }
+    #expect(error?.kind == .idempotencyKeyReused)
+    expectError(.branchNotFound) { try store.branches.publish("draft") }
+    try library.check()
+  }
+
   @Test("M11: a key of a branch is not that of a later branch with its name")
   func idempotencyOfNames() throws {
     let library = try Library(.memory)

@@ -11,11 +11,14 @@ package struct StoredMerge: Codable {
   package let counts: [String: [Int]]
   package let snapshots: [String]
   package let seconds: Double
+  /// The number of the merged branch; nil for a draft.
+  package let branch: UInt32?
 
-  package init(counts: [String: [Int]], snapshots: [String], seconds: Double) {
+  package init(counts: [String: [Int]], snapshots: [String], seconds: Double, branch: UInt32?) {
     self.counts = counts
     self.snapshots = snapshots
     self.seconds = seconds
+    self.branch = branch
   }
 
   package func encoded() throws -> [UInt8] {
