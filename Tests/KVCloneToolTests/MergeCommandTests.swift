@@ -212,7 +212,7 @@ struct MergeCommandTests {
     try scratch.succeed("check")
   }
 
-  @Test("a blob is shown by its size and digest")
+  @Test("a blob is shown by its size and digest, which an answer can give for a side")
   func blobs() throws {
     let scratch = try Scratch.filled(1)
     for (name, factor) in [("base", 3), ("ours", 5), ("theirs", 7)] {
@@ -230,7 +230,15 @@ struct MergeCommandTests {
     #expect(values.map { $0["size"] as? Int } == [100_000, 100_000, 100_000])
     let digests = Set(values.compactMap { $0["digest"] as? String })
     #expect(digests.count == 3 && digests.allSatisfy { !$0.isEmpty })
-    try scratch.succeed("branch", "merge", "spring", "--policy", "theirs")
+    func answer(_ value: Any) throws {
+      let answered = conflict.merging(["answer": ["value": value]]) { $1 }
+      try JSONSerialization.data(withJSONObject: [answered]).write(to: URL(fileURLWithPath: scratch.file("a.json")))
+    }
+    try answer(values[0])
+    let refused = try scratch.tool("branch", "merge", "spring", "--answers", "a.json")
+    #expect(refused.code == 1 && refused.errors.contains("a value of neither side"), "\(refused.errors)")
+    try answer(values[2])
+    try scratch.succeed("branch", "merge", "spring", "--answers", "a.json")
     #expect(try scratch.succeed("blob", "get", "Note/1", "data").output == scratch.read("theirs"))
     try scratch.succeed("check", "--read-data")
   }

@@ -64,19 +64,31 @@ struct ConflictAnswers {
     let property = try text("property")
     let conflict = ObjectConflict(
       kind, id, entity: entity, property: property, other: other, fingerprint: fingerprint)
-    return AnsweredConflict(conflict, try value(of: answer, conflict, number))
+    return AnsweredConflict(conflict, try value(of: answer, conflict, members, number))
   }
 
-  private func value(of answer: JSONValue, _ conflict: ObjectConflict, _ number: Int) throws -> ConflictAnswer {
+  /// - Parameter members: the conflict as --json prints it.
+  private func value(
+    of answer: JSONValue, _ conflict: ObjectConflict, _ members: JSONObject, _ number: Int
+  ) throws -> ConflictAnswer {
     switch answer {
     case .string("refuse"): return .refuse
     case .string(let text):
       if let side = MergeSide(rawValue: text) { return .side(side) }
-    case .object(let members):
-      if let value = members["value"], members.members.count == 1 { return try self.value(value, conflict, number) }
+    case .object(let answer):
+      guard let value = answer["value"], answer.members.count == 1 else { break }
+      if case .object(let blob) = value, blob["digest"] != nil { return try side(withBlob: value, members, number) }
+      return try self.value(value, conflict, number)
     default: break
     }
     throw invalid("has an answer that is not \"ours\", \"theirs\", \"refuse\" or {\"value\": …}", number)
+  }
+
+  /// The side with a large value that is described by its size and digest.
+  private func side(withBlob blob: JSONValue, _ members: JSONObject, _ number: Int) throws -> ConflictAnswer {
+    for side in [MergeSide.ours, .theirs] where members[side.rawValue] == blob { return .side(side) }
+    throw invalid(
+      "has the size and digest of a value of neither side; choose a side, or give the bytes as {\"base64\": …}", number)
   }
 
   /// An answer with a value: of an attribute, a to-one relationship, or a list.

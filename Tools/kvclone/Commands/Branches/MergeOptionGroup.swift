@@ -1,6 +1,5 @@
 import ArgumentParser
 import KVClone
-import KVCloneExplorer
 import KVCloneMerge
 
 /// The options of all merges: answers to conflicts, and limits.
@@ -102,15 +101,7 @@ struct MergeOptionGroup: ParsableArguments {
 
   private func userInfoKeys() throws -> CloneUserInfoKeys {
     var keys = CloneUserInfoKeys.standard
-    for text in ruleKey {
-      let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
-      if parts.count == 2, parts[0] == "merge" {
-        keys.merge = parts[1]
-      } else if parts.count != 2 || !keys.rename(role: parts[0], to: parts[1]) {
-        throw ValidationError(
-          "--rule-key needs ROLE=KEY; ROLE is merge, exclude, rebuild, followParent, withoutParent or clone")
-      }
-    }
+    try keys.rename(ruleKey, includesMerge: true)
     return keys
   }
 
@@ -122,7 +113,8 @@ struct MergeOptionGroup: ParsableArguments {
 
     --answers reads the document that --json prints, or only its array of conflicts, in which conflicts have a member \
     "answer": "ours", "theirs", "refuse", or {"value": …} with a value in the same form as "base", "ours" and \
-    "theirs" of the conflict (for a list, the order of all its members). An answer is for the values that the conflict \
+    "theirs" of the conflict (for a list, the order of all its members; for a value with a size and digest, a value of a \
+    side, or {"base64": …}). An answer is for the values that the conflict \
     had; if one of them has changed since, or the conflict is gone, the merge is rejected. Give --rule and --policy as \
     for the plan.
     """

@@ -181,13 +181,7 @@ struct CloneCommand: ToolCommand {
         throw ValidationError("--rule gives two rules for \(parts[0]); give one")
       }
     }
-    for text in ruleKey {
-      let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
-      guard parts.count == 2, options.userInfoKeys.rename(role: parts[0], to: parts[1]) else {
-        throw ValidationError(
-          "--rule-key needs ROLE=KEY; ROLE is exclude, rebuild, followParent, withoutParent or clone")
-      }
-    }
+    try options.userInfoKeys.rename(ruleKey, includesMerge: false)
     return options
   }
 
