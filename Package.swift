@@ -146,6 +146,7 @@ let package = Package(
     .executableTarget(
       name: "KVCloneServiceProbe",
       dependencies: [
+        "KVCloneMerge",
         .target(name: "KVCloneService", condition: service),
         .target(name: "KVCloneConfiguration", condition: configuration),
         .target(name: "KVClonePostgres", condition: postgres),

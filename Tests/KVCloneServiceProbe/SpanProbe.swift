@@ -2,6 +2,7 @@
   import Foundation
   import InMemoryTracing
   import KVClone
+  import KVCloneMerge
   import KVCloneOperations
   import Tracing
 
@@ -37,7 +38,10 @@
           try tx.fetch(FetchRequest("Note", predicate: QueryPredicate(format: "title == '\(Self.value)'")))
         }
         readOnThisThread(store)
-        _ = try await store.clone([note])
+        var options = CloneOptions()
+        options.keepsBase = true
+        let draft = try await store.clone(note, options: options).root
+        _ = try await store.drafts.merge(draft)
         _ = try await store.startClone([note]).result
         _ = try await store.backup(to: root + "/traced.backup")
         do {
@@ -78,10 +82,10 @@
       // In the order of their ends, which is that of the calls. The plan of the migration has no span.
       let names = operations.map(\.operationName)
       findings.expect(
-        names == ["write", "read", "read", "clone", "clone", "backup", "write", "write", "migrate"],
+        names == ["write", "read", "read", "clone", "merge", "clone", "backup", "write", "write", "migrate"],
         "the spans of the request are \(names)")
       findings.expect(spans.allSatisfy { $0.traceID == request.traceID }, "all spans belong to one trace")
-      guard operations.count == 9 else { return }
+      guard operations.count == 10 else { return }
       findings.expect(
         children(operations[0]).map(\.operationName) == ["fetch Note"], "a fetch in a write has its span as parent")
       let read = children(operations[1])
@@ -91,11 +95,11 @@
       findings.expect(
         children(operations[2]).map(\.operationName) == ["fetch Note"], "a count has a span")
       findings.expect(
-        operations[6].attributes.get("error.type") == .string("unknownEntity"), "an error is recorded by its kind")
-      let rejection = operations[7].attributes.get("error.type").map { "\($0)" } ?? ""
+        operations[7].attributes.get("error.type") == .string("unknownEntity"), "an error is recorded by its kind")
+      let rejection = operations[8].attributes.get("error.type").map { "\($0)" } ?? ""
       findings.expect(rejection.contains("Rejection"), "an error of the program is recorded by its type: \(rejection)")
       findings.expect(
-        [6, 7].allSatisfy { operations[$0].status?.code == .error } && operations[0].status == nil,
+        [7, 8].allSatisfy { operations[$0].status?.code == .error } && operations[0].status == nil,
         "failed operations have the status error, and others none")
     }
 
