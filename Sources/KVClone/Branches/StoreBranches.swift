@@ -126,8 +126,8 @@ public struct StoreBranches: Sendable {
   private func remove(_ name: String) throws {
     _ = try existingTables(name)
     try change { (manager) throws(StoreError) in
-      try manager.delete(name)
       manager.session.storage.markDeleteOnly()
+      try manager.delete(name)
     }
   }
 

@@ -69,8 +69,8 @@ struct StoreSnapshots {
 
   func delete(_ names: [String]) throws {
     try change { (snapshots) throws(StoreError) in
-      try snapshots.delete(names)
       snapshots.markDeleteOnly()
+      try snapshots.delete(names)
     }
   }
 
@@ -79,9 +79,8 @@ struct StoreSnapshots {
     let isNeeded = try all().contains { $0.isExpired() && $0.holds.isEmpty && !$0.isBase }
     guard try isNeeded || !CloneBase.namesOfOver(in: store.readSession()).isEmpty else { return [] }
     return try change { (snapshots) throws(StoreError) in
-      let expired = try snapshots.deleteExpired()
       snapshots.markDeleteOnly()
-      return expired
+      return try snapshots.deleteExpired()
     }
   }
 

@@ -16,6 +16,8 @@ extension LMDBWriteTransaction {
     dirtyBytes = 0
     guard environment.isSpillSupported else { return }
     closePlaces()
+    // Spilled pages may need the space before the commit does.
+    if isDeleteOnly { try environment.settleReserve(handle, isDeleteOnly: true) }
     let code = unsafe environment.forceSpill(handle.pointer)
     if code != MDB_INCOMPATIBLE {
       if LMDBEnvironment.isOtherOrder(code) { environment.disableSpill() }

@@ -69,8 +69,8 @@ public struct LMDBWriteTransaction: ~Copyable {
     if !madeTables.isEmpty { environment.registerMade(madeTables) }
   }
 
-  /// Declares that the transaction only deleted, with the consequences of deletes: the commit may use the reserved disk
-  /// space.
+  /// Declares that the transaction only deletes, with the consequences of deletes: the commit, and earlier spills, may
+  /// use the reserved disk space.
   package mutating func markDeleteOnly() { isDeleteOnly = true }
 
   /// Turns the transaction into a dry run: it can no longer commit, and an abort truncates pages spilled beyond the
