@@ -23,15 +23,37 @@ struct FollowedValues {
       if states.clones[id] != nil { try add(of: id, to: attributes, inserted) }
       return true
     }
-    // An object below another new one follows that one's new value.
-    var isChanged = true
-    while isChanged {
-      isChanged = false
-      try states.inserted.forEach { (id) throws -> Bool in
-        if try add(of: id, to: attributes, inserted) { isChanged = true }
+    var waiting = states.inserted
+    while !waiting.isEmpty {
+      var changed = ObjectSet()
+      try waiting.forEach { (id) throws -> Bool in
+        if try add(of: id, to: attributes, inserted) { _ = changed.insert(id) }
         return true
       }
+      // An object below another new one follows that one's new value.
+      waiting = try linkedNewObjects(of: changed)
     }
+  }
+
+  /// Returns the new objects that are linked to some objects.
+  private func linkedNewObjects(of ids: ObjectSet) throws -> ObjectSet {
+    var found = ObjectSet()
+    let theirs = states.sides.theirs.now
+    try ids.forEach { (id) throws -> Bool in
+      guard let entity = try theirs.entity(of: id) else { return true }
+      for relationship in entity.relationships where relationship.hasInverse {
+        for member in try theirs.members(of: id, relationship) where states.inserted.contains(member) {
+          _ = found.insert(member)
+        }
+      }
+      for code in entity.referrerCodes {
+        for referrer in try theirs.referrers(of: id, code) where states.inserted.contains(referrer) {
+          _ = found.insert(referrer)
+        }
+      }
+      return true
+    }
+    return found
   }
 
   /// - Returns: whether the object got a value.

@@ -8,6 +8,7 @@ package import KVCloneRecords
 package struct CloneRemainder {
   /// The relationships of other objects that lose members with deleted clones.
   let losing: PropertySet
+  let keepsClones: Bool
   private let state: any MergeState
   /// The kept clones.
   private let kept: ObjectSet
@@ -23,6 +24,7 @@ package struct CloneRemainder {
   ) throws {
     self.state = state
     self.sources = sources
+    self.keepsClones = keepsClones
     kept = keepsClones ? clones : ObjectSet()
     losing = PropertySet(in: space)
     if !keepsClones { try addPlaces(losing: clones) }

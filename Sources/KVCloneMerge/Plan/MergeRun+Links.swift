@@ -78,7 +78,7 @@ extension MergeRun {
     if book.rule(of: relationship.name, entity) == .skip { return }
     let changes = try theirs.memberChanges(of: id, relationship)
     for member in changes.added { try addLink(id, relationship, member) }
-    let hidden = changes.removed.isEmpty ? [] : try theirs.now.hiddenMembers(of: id, relationship)
+    let hidden = MemberSet(changes.removed.isEmpty ? [] : try theirs.gainedHiddenMembers(of: id, relationship))
     for member in changes.removed where !hidden.contains(member) {
       // The link went with its target, which the result keeps, or goes with it.
       if try isKept(member, deletedBy: .theirs) || isLostWithoutAction(member, relationship) { continue }

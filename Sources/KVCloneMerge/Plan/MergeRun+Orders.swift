@@ -58,6 +58,8 @@ extension MergeRun {
       default: break
       }
     }
+    // Without new members, the links that are removed and the deletion leave this list.
+    if merged == result && links.members(true, at: place).isEmpty { return }
     if merged != present { try orders.set(place, to: merged) }
   }
 

@@ -10,6 +10,7 @@ extension MergeRun {
     // The commit validates each changed object completely.
     var ids = inserted.copy()
     ids.formUnion(attributes.owners)
+    ids.formUnion(orders.owners)
     try forEachRelationship(of: links.owners) { place, _, _ in
       if links.isChanged(place) { _ = ids.insert(place.owner) }
     }
@@ -21,16 +22,23 @@ extension MergeRun {
       try validateAttributes(of: id, entity, &patterns)
       for relationship in entity.relationships where relationship.isValidated {
         let place = place(id, relationship)
-        let isChanged = inserted.contains(id) || links.contains(place) || losing.contains(place)
-        let count =
-          isChanged
-          ? try members(id, relationship).filter { try self.entity($0) != nil }.count
-          : try ours.now.memberCount(of: id, relationship)
+        let losesClones = clones?.losing.contains(place) ?? false
+        let isChanged = inserted.contains(id) || links.contains(place) || losing.contains(place) || losesClones
+        let count = try isChanged ? presentCount(id, relationship, clones) : ours.now.memberCount(of: id, relationship)
         guard let (kind, text) = relationship.brokenRule(count) else { continue }
         issues.note(PlanIssue(entity.issue(kind, relationship.name, id, text)))
       }
       return true
     }
+  }
+
+  /// Returns the number of members in the result, with kept clones, to which links stay.
+  private func presentCount(_ id: ObjectID, _ relationship: CompiledRelationship, _ clones: CloneRemainder?) throws
+    -> Int
+  {
+    let count = try members(id, relationship).filter { try self.entity($0) != nil }.count
+    guard clones?.keepsClones == true, relationship.isToMany, try ours.now.entity(of: id) != nil else { return count }
+    return try count + ours.now.memberCount(of: id, relationship) - ours.now.members(of: id, relationship).count
   }
 
   private func place(_ id: ObjectID, _ relationship: CompiledRelationship) -> PropertyPlace {

@@ -106,9 +106,8 @@ extension CompiledRelationship {
 /// A state without the clones of one call: ours in the merge of a draft.
 package final class SourcesMergeState: MergeState {
   private let state: any MergeState
-  private let clones: ObjectSet
   private let sources: ObjectMap
-  private let clonesOfSources: ObjectMap
+  private let clones: ObjectMap
 
   /// - Parameters:
   ///   - sources: the source of each clone of the copy.
@@ -116,12 +115,11 @@ package final class SourcesMergeState: MergeState {
   package init(_ state: any MergeState, sources: ObjectMap, clones: ObjectMap) {
     self.state = state
     self.sources = sources
-    clonesOfSources = clones
-    self.clones = sources.keys
+    self.clones = clones
   }
 
   package func entity(of id: ObjectID) throws(StoreError) -> CompiledEntity? {
-    clones.contains(id) ? nil : try state.entity(of: id)
+    sources[id] == nil ? try state.entity(of: id) : nil
   }
 
   package func values(of id: ObjectID, _ entity: CompiledEntity) throws(StoreError) -> [AttributeValue?] {
@@ -129,14 +127,21 @@ package final class SourcesMergeState: MergeState {
   }
 
   package func members(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
-    try state.members(of: id, relationship).filter { !clones.contains($0) }
+    try state.members(of: id, relationship).filter { sources[$0] == nil }
   }
 
   package func hiddenMembers(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
-    let hidden = try state.membersIfPresent(of: id, relationship).compactMap { sources[$0] }
-    // A one-to-one link to a clone took the place of the link to the source.
-    guard hidden.isEmpty, relationship.isOneToOne, let clone = clonesOfSources[id] else { return hidden }
-    return try state.membersIfPresent(of: clone, relationship).filter { clonesOfSources[$0] != nil }
+    let members = try state.membersIfPresent(of: id, relationship)
+    // A one-to-one link of the clone to a source took the place of the link of its own source.
+    guard members.isEmpty, relationship.isOneToOne, let clone = clones[id] else {
+      return members.compactMap { sources[$0] }
+    }
+    return try state.membersIfPresent(of: clone, relationship).filter { clones[$0] != nil }
+  }
+
+  /// Returns the number of members with clones.
+  package func memberCount(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Int {
+    try state.memberCount(of: id, relationship)
   }
 
   package func hiddenReferrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
@@ -146,16 +151,16 @@ package final class SourcesMergeState: MergeState {
   package func hasMember(_ member: ObjectID, _ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError)
     -> Bool
   {
-    if clones.contains(member) { return false }
+    if sources[member] != nil { return false }
     return try state.hasMember(member, id, relationship)
   }
 
   package func referrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
-    try state.referrers(of: id, code).filter { !clones.contains($0) }
+    try state.referrers(of: id, code).filter { sources[$0] == nil }
   }
 
   package func holders(of constraint: CompiledConstraint, _ key: UniqueKey) throws(StoreError) -> [ObjectID] {
-    try state.holders(of: constraint, key).filter { !clones.contains($0) }
+    try state.holders(of: constraint, key).filter { sources[$0] == nil }
   }
 
   package func digest(of blob: BlobReference) throws(StoreError) -> UInt64 { try state.digest(of: blob) }

@@ -54,6 +54,7 @@ let draftModel = ManagedObjectModel("Documents") {
   EntityDescription("Bookmark") {
     AttributeDescription("name", .string)
     RelationshipDescription("document", toOne: "Document", optional: false)
+    RelationshipDescription("sections", toMany: "Section")
   }
 }
 

@@ -211,4 +211,58 @@ import Testing
     #expect(try fixture.value(section, "documentUID") == expected && fixture.value(note, "sectionUID") == expected)
     try fixture.expectNothingLeft(blobs: 1)
   }
+
+  @Test("P3, M1: a partner that was taken from a source is not given back where the source has another one")
+  func p3TakenPartners() throws {
+    let fixture = try DraftFixture()
+    let store = fixture.store
+    let draft = try fixture.draft()
+    let other = try store.write { tx in
+      try tx.setToOne(draft, "summary", fixture.summary)
+      return try tx.insert("Summary", ["text": "other"], relationships: ["document": [fixture.document]])
+    }
+    #expect(try store.drafts.planMerge(draft).canMerge)
+    try store.drafts.merge(draft)
+    #expect(try store.toOne(fixture.document, "summary") == other)
+    try fixture.expectNothingLeft(blobs: 1)
+  }
+
+  @Test("P3: a link that a draft removed is removed where the model compares it at the other end")
+  func p3ComparedEnds() throws {
+    let fixture = try BranchFixture(
+      .lmdb,
+      model: ManagedObjectModel("Tags") {
+        EntityDescription("Tag") { RelationshipDescription("documents", toMany: "Document", inverse: "tags") }
+        EntityDescription("Document") { RelationshipDescription("tags", toMany: "Tag", inverse: "documents") }
+      })
+    let store = fixture.store
+    let tag = try store.insert("Tag")
+    let document = try store.insert("Document", relationships: ["tags": [tag]])
+    var options = CloneOptions()
+    options.keepsBase = true
+    let draft = try store.clone([document], options: options).root
+    #expect(try store.members(draft, "tags") == [tag])
+    try store.setMembers(draft, "tags", [])
+    try store.drafts.merge(draft)
+    #expect(try store.members(document, "tags").isEmpty)
+    #expect(try store.check().issues.isEmpty)
+  }
+
+  @Test("P7, M6: unchanged links to kept clones count") func p7UnchangedLinks() throws {
+    let fixture = try DraftFixture()
+    let store = fixture.store
+    var cloning = CloneOptions()
+    cloning.keepsBase = true
+    let (draft, bookmark) = try store.write { tx in
+      let draft = try tx.clone([fixture.document], options: cloning).root
+      return (draft, try tx.insert("Bookmark", ["name": "here"], relationships: ["document": [draft]]))
+    }
+    try store.setMembers(bookmark, "sections", try [fixture.clone(of: fixture.sections[0])])
+    var options = MergeOptions()
+    options.keepsClones = true
+    try store.drafts.merge(draft, options: options)
+    #expect(try store.toOne(bookmark, "document") == draft)
+    #expect(try store.members(bookmark, "sections").contains(fixture.sections[0]))
+    try fixture.check()
+  }
 }

@@ -47,6 +47,29 @@ import Testing
     #expect(try store.check().issues.isEmpty)
   }
 
+  @Test("M4: a deletion with No Action may leave a list with too few members", arguments: [false, true])
+  func m4NoActionOfMembers(isOrdered: Bool) throws {
+    let fixture = try BranchFixture(
+      .lmdb,
+      model: ManagedObjectModel("Owners") {
+        EntityDescription("Owner") {
+          RelationshipDescription("items", toMany: "Item", inverse: "owner", ordered: isOrdered, min: 2)
+        }
+        EntityDescription("Item") {
+          RelationshipDescription("owner", toOne: "Owner", inverse: "items", deleteRule: .noAction)
+        }
+      })
+    let store = fixture.store
+    let items = try store.insert("Item", count: 2)
+    let owner = try store.insert("Owner", relationships: ["items": items])
+    let branch = try store.branches.create("draft")
+    try branch.delete([items[0]])
+    #expect(try store.branches.planPublish("draft").canMerge)
+    try store.branches.publish("draft")
+    #expect(try store.members(owner, "items") == [items[1]])
+    #expect(try store.check().issues.isEmpty)
+  }
+
   @Test("M6: the plan validates all of each changed object, as the commit does")
   func m6BrokenObjects() throws {
     try branch.set(item, "name", "b")
