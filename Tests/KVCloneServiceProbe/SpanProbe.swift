@@ -40,7 +40,7 @@
         readOnThisThread(store)
         var options = CloneOptions()
         options.keepsBase = true
-        let draft = try await store.clone(note, options: options).root
+        let draft = try await store.clone([note], options: options).root
         _ = try await store.drafts.merge(draft)
         _ = try await store.startClone([note]).result
         _ = try await store.backup(to: root + "/traced.backup")
