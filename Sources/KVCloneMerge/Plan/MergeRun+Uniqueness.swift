@@ -4,14 +4,12 @@ import KVCloneRecords
 
 /// Uniqueness constraints: only the result counts (M5).
 extension MergeRun {
-  /// Two objects of the result with the same values under a constraint.
+  /// Two objects of the result with the same values under one constraint or several.
   private struct Pair: Hashable, BitwiseCopyable {
-    let constraint: UInt16
     let first: UInt64
     let second: UInt64
 
-    init(_ constraint: CompiledConstraint, _ one: ObjectID, _ other: ObjectID) {
-      self.constraint = constraint.indexID
+    init(_ one: ObjectID, _ other: ObjectID) {
       (first, second) = (min(one, other).rawValue, max(one, other).rawValue)
     }
   }
@@ -32,7 +30,7 @@ extension MergeRun {
             noteUniqueness(constraint, id, entity, holder: clone)
           }
           guard let holder = try holder(constraint, key, id, candidates, keys) else { continue }
-          let pair = Pair(constraint, id, holder)
+          let pair = Pair(id, holder)
           if open[pair] != nil { continue }
           if !isLast, let rivals = try rivals(id, holder, constraint, key) {
             if try !unite(rivals, constraint) { try open.set(pair, to: true) }

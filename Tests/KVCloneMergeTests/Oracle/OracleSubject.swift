@@ -17,6 +17,11 @@ struct MergeReport {
   let conflicts: [DictionaryConflict: Bool]
 }
 
+/// A plan lists a conflict twice.
+private struct RepeatedConflict: Error {
+  let conflict: DictionaryConflict
+}
+
 /// A store (ours) and its branch (theirs) that are compared with the oracle through their public interface.
 final class OracleSubject {
   private static let branchName = "theirs"
@@ -98,7 +103,7 @@ final class OracleSubject {
     var conflicts: [DictionaryConflict: Bool] = [:]
     for resolved in plan.resolved {
       let key = try DictionaryConflict(resolved.conflict, numbers)
-      #expect(conflicts[key] == nil, "\(key) is listed twice")
+      if conflicts[key] != nil { throw RepeatedConflict(conflict: key) }
       conflicts[key] = resolved.answer != nil
     }
     return MergeReport(plan: plan, conflicts: conflicts)

@@ -66,6 +66,31 @@ import Testing
     #expect(try fixture.reversePlan().openConflicts.map(\.kind) == [.notUnique])
   }
 
+  @Test(
+    "M5, M17: two new objects with the same values under two constraints are one conflict", arguments: [false, true])
+  func m5SeveralConstraints(isAnswered: Bool) throws {
+    let fixture = try MergeFixture(
+      ManagedObjectModel("Codes") {
+        EntityDescription("Item", unique: [["name"], ["code"]]) {
+          AttributeDescription("name", .string)
+          AttributeDescription("code", .integer64)
+          AttributeDescription("text", .string)
+        }
+      })
+    fixture.fork()
+    let mine = fixture.ours.insert("Item", 1, ["name": "a", "code": .integer(1), "text": "mine"])
+    let other = fixture.theirs.insert("Item", 2, ["name": "a", "code": .integer(1), "text": "other"])
+    let options = MergeOptions(policy: isAnswered ? .theirs : nil)
+    for plan in [try fixture.plan(options), try fixture.reversePlan(options)] {
+      #expect(plan.conflicts.map(\.conflict.kind) == [.notUnique] && plan.issues.isEmpty)
+      #expect(plan.conflicts.first?.conflict.property == "name")
+      #expect((plan.conflicts.first?.answer != nil) == isAnswered)
+    }
+    guard isAnswered else { return }
+    let result = try fixture.merged(options)
+    #expect(result.entity(of: other) == nil && result.value(mine, "text") == "other")
+  }
+
   @Test("M5: any other violation of uniqueness is an error of the plan") func m5OtherViolations() throws {
     let fixture = try MergeFixture()
     let tags = [("a", 1), ("b", 2)].map { fixture.base.insert("Tag", UInt64($1), ["name": .string($0)]) }
