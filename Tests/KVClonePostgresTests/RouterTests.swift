@@ -145,10 +145,29 @@
       #expect(again.withLock { $0 } == 1)
     }
 
+    @Test("a move is followed also if the call has waited as long as the timeout before")
+    func lateCalls() async throws {
+      let (source, target, name) = (places.source, places.target, places.name)
+      let isMoved = Locked(false)
+      let router = ClusterRouter(model: CheckFixture.model, moveTimeout: .zero) { _ in
+        isMoved.withLock { $0 } ? target : source
+      }
+      try await router.write(name) { tx in _ = try tx.insert("Tag", ["name": .string("a")]) }
+      try Self.move(name, source, target, isMoved)
+      try await router.write(name) { tx in _ = try tx.insert("Tag", ["name": .string("b")]) }
+      try Self.move(name, target, source, isMoved)
+      #expect(try Self.count(router, name) == 2)
+    }
+
+    /// Reads in the synchronous form.
+    private static func count(_ router: ClusterRouter, _ name: String) throws -> Int {
+      try router.read(name) { try $0.count(entity: "Tag") }
+    }
+
     private static func move(
       _ name: String, _ source: PostgresCluster, _ target: PostgresCluster, _ isMoved: Locked<Bool>
     ) throws {
-      try source.moveStore(name, to: target, didSwitch: { isMoved.withLock { $0 = true } })
+      try source.moveStore(name, to: target, didSwitch: { isMoved.withLock { $0.toggle() } })
     }
 
     @Test("a closure that still names the old place: the error says so, and nothing is created there")

@@ -4,6 +4,23 @@
   public import KVCloneModel
   import Synchronization
 
+  /// The wait of a call for the end of a move.
+  private struct MoveWait {
+    private let timeout: Duration
+    private var end: ContinuousClock.Instant?
+
+    init(_ timeout: Duration) { self.timeout = timeout }
+
+    /// Whether the call can try once more. The time starts with the first failure: what the call waited for before,
+    /// such as a thread or other writes, says nothing about the move.
+    mutating func continues() -> Bool {
+      let now = ContinuousClock.now
+      if let end { return now < end }
+      end = now + timeout
+      return true
+    }
+  }
+
   /// Opens the stores of many tenants in one or several clusters, and keeps those open that were used last.
   ///
   /// A closure returns the cluster of each tenant; its store has the name of the tenant. Stores can be moved between
@@ -24,7 +41,7 @@
     /// The maximum number of stores that the router keeps open.
     public let limit: Int
     /// The maximum wait for the end of a move: until the closure returns the new place, and the store can be opened
-    /// there. The default is 10 seconds.
+    /// there. The default is 10 seconds. A call that finds the store moved tries the new place at least once.
     public let moveTimeout: Duration
     private let model: ManagedObjectModel?
     private let options: StoreOptions
@@ -67,12 +84,12 @@
     /// - Throws: the error of the closure; `storeMoved` if the closure returns a cluster from which the store was
     ///   moved; and the errors of ``PostgresCluster/openStore(_:model:options:)``.
     public func store(for tenant: String) throws -> ObjectStore {
-      let end = ContinuousClock.now + moveTimeout
+      var wait = MoveWait(moveTimeout)
       while true {
         do {
           return try tenants.store(tenant) { try route(tenant).openStore(tenant, model: model, options: options) }
         } catch let error as StoreError where error.kind == .storeMoved || error.kind == .busy {
-          guard ContinuousClock.now < end else { throw error }
+          guard wait.continues() else { throw error }
           usleep(20_000)
         }
       }
@@ -151,12 +168,12 @@
 
     private func run<R>(_ tenant: String, _ attempt: (ObjectStore, inout Bool) throws -> R) throws -> R {
       var store = try store(for: tenant)
-      let end = ContinuousClock.now + moveTimeout
+      var wait = MoveWait(moveTimeout)
       while true {
         var hasBegun = false
         do {
           return try attempt(store, &hasBegun)
-        } catch  where !hasBegun && Self.isGone(error) && ContinuousClock.now < end {
+        } catch  where !hasBegun && Self.isGone(error) && wait.continues() {
           store = try reopen(store, for: tenant)
         }
       }
@@ -212,12 +229,12 @@
         // Opening waits for the network.
         store = try await route(tenant).readThreads.run { try self.store(for: tenant) }
       }
-      let end = ContinuousClock.now + moveTimeout
+      var wait = MoveWait(moveTimeout)
       while true {
         let begin = Begin()
         do {
           return try await attempt(store, begin)
-        } catch  where !begin.hasBegun && Self.isGone(error) && ContinuousClock.now < end {
+        } catch  where !begin.hasBegun && Self.isGone(error) && wait.continues() {
           let moved = store
           store = try await route(tenant).readThreads.run { try self.reopen(moved, for: tenant) }
         }
