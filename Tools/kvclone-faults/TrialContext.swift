@@ -23,9 +23,17 @@ final class TrialContext: Sendable {
     /// The path below the root, without the random parts of names; empty if the call uses a descriptor.
     var path = ""
     /// The commit during which the call was made, the first one of a group; 0 is the creation.
-    let commit: Int
+    var commit: Int
     /// The name of the copy during which the call was made.
     var copy: String?
+
+    /// Whether two runs made the same call. The last writes of a group can fail in a transaction of their own, which
+    /// labels the write lock while the callers of the earlier ones acknowledge them: before some of them, or after.
+    func isSame(as other: TracedCall) -> Bool {
+      var other = other
+      if operation == "label" { other.commit = commit }
+      return self == other
+    }
 
     var description: String {
       "\(operation)\(path.isEmpty ? "" : " of \(path)") in \(copy.map { "the \($0)" } ?? "commit \(commit)")"
@@ -95,8 +103,8 @@ final class TrialContext: Sendable {
 
   /// Throws if two runs differ.
   private static func compare(_ first: [TracedCall], _ other: [TracedCall], _ what: String) throws {
-    guard first != other else { return }
-    let index = zip(first, other).enumerated().first { $1.0 != $1.1 }?.offset ?? min(first.count, other.count)
+    let difference = zip(first, other).enumerated().first { !$1.0.isSame(as: $1.1) }?.offset
+    guard let index = difference ?? (first.count == other.count ? nil : min(first.count, other.count)) else { return }
     func text(_ calls: [TracedCall]) -> String { index < calls.count ? calls[index].description : "none" }
     throw Finding(
       "two runs of the workload without a fault differ, so the numbers of calls do not identify trials: \(what) "
