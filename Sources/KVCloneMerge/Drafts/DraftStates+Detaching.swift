@@ -39,7 +39,7 @@ extension DraftStates {
         let relationship = entity.relationshipIndexByCode[place.code].map({ entity.relationships[$0] }),
         relationship.isValidated
       else { continue }
-      let left = try present.memberCount(of: place.owner, relationship) - members.count
+      let left = try present.storedMemberCount(of: place.owner, relationship) - members.count
       guard let (kind, text) = relationship.brokenRule(left) else { continue }
       reasons.note(PlanIssue(entity.issue(kind, relationship.name, place.owner, text)))
     }

@@ -16,7 +16,7 @@ extension MergeRun {
     }
     try forEachKept { id, entity in
       for relationship in entity.relationships where ends.isCompared(relationship) {
-        try redirectLinks(of: id, relationship)
+        try linkSources(of: id, relationship)
       }
     }
     try forEachInserted { id, entity in
@@ -31,11 +31,11 @@ extension MergeRun {
   private func mergeTarget(_ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship) throws {
     let theirsBase = try theirs.baseMembers(of: id, relationship).first
     let others = try theirs.now.target(of: id, relationship)
-    // A link to a clone, which becomes one to its source.
-    let redirected = try ours.gainedHiddenMembers(of: id, relationship).first
-    if others == theirsBase && redirected == nil { return }
+    // Ours linked the object to a clone: the source of that clone.
+    let source = try ours.gainedHiddenMembers(of: id, relationship).first
+    if others == theirsBase && source == nil { return }
     if try others == nil && !theirs.now.hiddenMembers(of: id, relationship).isEmpty { return }
-    let mine = try redirected ?? ours.now.target(of: id, relationship)
+    let mine = try source ?? ours.now.target(of: id, relationship)
     let base = try ours.baseMembers(of: id, relationship).first
     // The link went with its target, which the result keeps.
     if others == nil, mine == base, let theirsBase, try isKept(theirsBase, deletedBy: .theirs) { return }
@@ -44,8 +44,8 @@ extension MergeRun {
     switch ValueMerge(changed: (mine != base, others != theirsBase), areSame: mine == others, rule: rule) {
     case .ours:
       // A change of theirs, which the rule never takes.
-      if rule == .skip && redirected == others && others != theirsBase { return }
-      if let redirected { try wish(id, relationship, redirected) }
+      if rule == .skip && source == others && others != theirsBase { return }
+      if let source { try wish(id, relationship, source) }
     case .theirs: try wish(id, relationship, others)
     case .conflict: try resolve(id, entity, relationship, base: base, mine, others)
     }
@@ -84,7 +84,7 @@ extension MergeRun {
       if try isKept(member, deletedBy: .theirs) || isLostWithoutAction(member, relationship) { continue }
       try removeLink(id, relationship, member)
     }
-    try redirectLinks(of: id, relationship)
+    try linkSources(of: id, relationship)
   }
 
   /// Whether a link goes with a member that theirs deleted and that has the delete rule No Action: the deletion removes
@@ -96,8 +96,8 @@ extension MergeRun {
     return inverse.description.deleteRule == .noAction
   }
 
-  /// Adds the links to the sources of the clones that ours linked an object to (P3).
-  private func redirectLinks(of id: ObjectID, _ relationship: CompiledRelationship) throws {
+  /// Links an object to the sources of the clones that ours linked it to (P3).
+  private func linkSources(of id: ObjectID, _ relationship: CompiledRelationship) throws {
     for source in try ours.gainedHiddenMembers(of: id, relationship) { try link(id, relationship, to: source) }
   }
 

@@ -24,7 +24,9 @@ extension MergeRun {
         let place = place(id, relationship)
         let losesClones = clones?.losing.contains(place) ?? false
         let isChanged = inserted.contains(id) || links.contains(place) || losing.contains(place) || losesClones
-        let count = try isChanged ? presentCount(id, relationship, clones) : ours.now.memberCount(of: id, relationship)
+        let count =
+          isChanged
+          ? try presentCount(id, relationship, clones) : try ours.now.storedMemberCount(of: id, relationship)
         guard let (kind, text) = relationship.brokenRule(count) else { continue }
         issues.note(PlanIssue(entity.issue(kind, relationship.name, id, text)))
       }
@@ -38,7 +40,7 @@ extension MergeRun {
   {
     let count = try members(id, relationship).filter { try self.entity($0) != nil }.count
     guard clones?.keepsClones == true, relationship.isToMany, try ours.now.entity(of: id) != nil else { return count }
-    return try count + ours.now.memberCount(of: id, relationship) - ours.now.members(of: id, relationship).count
+    return try count + ours.now.storedMemberCount(of: id, relationship) - ours.now.members(of: id, relationship).count
   }
 
   private func place(_ id: ObjectID, _ relationship: CompiledRelationship) -> PropertyPlace {

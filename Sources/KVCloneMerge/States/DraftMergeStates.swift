@@ -140,8 +140,8 @@ package final class SourcesMergeState: MergeState {
   }
 
   /// Returns the number of members with clones.
-  package func memberCount(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Int {
-    try state.memberCount(of: id, relationship)
+  package func storedMemberCount(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Int {
+    try state.storedMemberCount(of: id, relationship)
   }
 
   package func hiddenReferrers(of id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {

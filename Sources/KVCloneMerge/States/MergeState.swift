@@ -13,8 +13,8 @@ package protocol MergeState {
   /// Returns the members of a relationship of an existing object in their stored order; at most one for a to-one
   /// relationship.
   func members(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID]
-  /// Returns the number of members of a relationship of an existing object, with hidden ones.
-  func memberCount(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Int
+  /// Returns the number of members of a relationship of an existing object, hidden ones included.
+  func storedMemberCount(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Int
   /// Returns the members of a relationship that the state hides. In a draft, a link between a source and a clone is
   /// hidden from ours, which returns the clone's source; one from an object outside to a source is hidden from theirs.
   func hiddenMembers(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID]
@@ -42,7 +42,7 @@ extension MergeState {
 
   package func lastChange(of id: ObjectID) throws(StoreError) -> ObjectChange? { nil }
 
-  package func memberCount(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Int {
+  package func storedMemberCount(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Int {
     try members(of: id, relationship).count
   }
 

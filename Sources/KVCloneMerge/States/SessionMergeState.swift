@@ -55,7 +55,7 @@ package final class SessionMergeState: MergeState {
     }
   }
 
-  package func memberCount(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Int {
+  package func storedMemberCount(of id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> Int {
     try read { (session) throws(StoreError) in
       let view = try session.existingRecord(id)
       guard let field = view.layout.fieldIndex(ofProperty: relationship.code) else { return 0 }

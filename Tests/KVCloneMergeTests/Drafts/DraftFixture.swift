@@ -114,6 +114,16 @@ final class DraftFixture {
     return try (branch ?? store).clone(roots ?? [document], options: options).root
   }
 
+  /// Clones the document with a base, and inserts a bookmark of the clone in the same transaction.
+  func bookmarkedDraft() throws -> (draft: ObjectID, bookmark: ObjectID) {
+    var options = CloneOptions()
+    options.keepsBase = true
+    return try store.write { tx in
+      let draft = try tx.clone([document], options: options).root
+      return (draft, try tx.insert("Bookmark", ["name": "here"], relationships: ["document": [draft]]))
+    }
+  }
+
   /// The clones of a source in the order of their creation.
   func clones(of source: ObjectID, in branch: ObjectStore? = nil) throws -> [ObjectID] {
     try (branch ?? store).read { tx in

@@ -60,12 +60,7 @@ import Testing
   func p3LinksOfTheBase(isChanged: Bool) throws {
     let fixture = try DraftFixture()
     let store = fixture.store
-    var cloning = CloneOptions()
-    cloning.keepsBase = true
-    let (draft, bookmark) = try store.write { tx in
-      let draft = try tx.clone([fixture.document], options: cloning).root
-      return (draft, try tx.insert("Bookmark", ["name": "here"], relationships: ["document": [draft]]))
-    }
+    let (draft, bookmark) = try fixture.bookmarkedDraft()
     if isChanged { try store.set(bookmark, "name", "there") }
     // Without its document, the bookmark violates a rule.
     #expect(try store.drafts.planMerge(draft).issues.map(\.property) == ["document"])
@@ -251,12 +246,7 @@ import Testing
   @Test("P7, M6: unchanged links to kept clones count") func p7UnchangedLinks() throws {
     let fixture = try DraftFixture()
     let store = fixture.store
-    var cloning = CloneOptions()
-    cloning.keepsBase = true
-    let (draft, bookmark) = try store.write { tx in
-      let draft = try tx.clone([fixture.document], options: cloning).root
-      return (draft, try tx.insert("Bookmark", ["name": "here"], relationships: ["document": [draft]]))
-    }
+    let (draft, bookmark) = try fixture.bookmarkedDraft()
     try store.setMembers(bookmark, "sections", try [fixture.clone(of: fixture.sections[0])])
     var options = MergeOptions()
     options.keepsClones = true
