@@ -31,16 +31,25 @@ extension Components {
   /// - Parameters:
   ///   - type: of the input: `text`, `search`, `number` or `datetime-local`.
   ///   - hint: below the field, and its description for screen readers.
+  ///   - hasLines: whether the text can have several lines.
   static func field(
     _ label: String, name: String, value: String = "", type: String = "text", placeholder: String = "",
-    hint: String? = nil, isMonospaced: Bool = false
+    hint: String? = nil, isMonospaced: Bool = false, hasLines: Bool = false
   ) -> HTML {
     let description: HTML? = hint.map { _ in " aria-describedby=\"hint-\(name)\"" }
-    return """
-      <div class="field"><label for="field-\(name)">\(label)</label>\
-      <input id="field-\(name)" name="\(name)" type="\(type)" value="\(value)" placeholder="\(placeholder)"\
+    let attributes: HTML = """
+      id="field-\(name)" name="\(name)" placeholder="\(placeholder)"\
       \(isMonospaced ? " class=\"code\" spellcheck=\"false\" autocapitalize=\"off\"" as HTML : "") autocomplete="off"\
-      \(description)>\(hint.map { "<p class=\"hint\" id=\"hint-\(name)\">\($0)</p>" as HTML })</div>
+      \(description)
+      """
+    // A parser of HTML ignores a line break at the beginning of the text.
+    let field: HTML =
+      hasLines
+      ? "<textarea \(attributes) rows=\"\(min(10, value.count { $0.isNewline } + 1))\">\n\(HTML.lines(value))</textarea>"
+      : "<input \(attributes) type=\"\(type)\" value=\"\(value)\">"
+    return """
+      <div class="field"><label for="field-\(name)">\(label)</label>\(field)\
+      \(hint.map { "<p class=\"hint\" id=\"hint-\(name)\">\($0)</p>" as HTML })</div>
       """
   }
 

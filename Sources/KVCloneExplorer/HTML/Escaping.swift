@@ -16,14 +16,30 @@ enum Escaping {
       case 0x3E: text += "&gt;"
       case 0x22: text += "&quot;"
       case 0x27: text += "&#39;"
-      case 0x0A: text += "↵"
-      case 0x00...0x1F: text.unicodeScalars.append(Unicode.Scalar(0x2400 + scalar.value) ?? "�")
-      case 0x7F: text += "␡"
-      case 0x80...0x9F, 0x061C, 0x200B, 0x200E, 0x200F, 0x2028, 0x2029, 0x202A...0x202E, 0x2060...0x206F, 0xFEFF,
-        0xFFF9...0xFFFB, 0xE0000...0xE007F:
-        text += "⟨U+\(codePoint(scalar))⟩"
-      default: text.unicodeScalars.append(scalar)
+      default: if let sign = sign(for: scalar) { text += sign } else { text.unicodeScalars.append(scalar) }
       }
+    }
+  }
+
+  /// Returns a text as a field with several lines shows it: without markup, but with line breaks.
+  static func lines(_ value: String) -> String {
+    var text = ""
+    for scalar in value.unicodeScalars {
+      if scalar != "\n", let sign = sign(for: scalar) { text += sign } else { text.unicodeScalars.append(scalar) }
+    }
+    return text
+  }
+
+  /// The sign that is shown for a scalar; nil for one that is shown itself.
+  private static func sign(for scalar: Unicode.Scalar) -> String? {
+    switch scalar.value {
+    case 0x0A: "↵"
+    case 0x00...0x1F: Unicode.Scalar(0x2400 + scalar.value).map { String($0) } ?? "�"
+    case 0x7F: "␡"
+    case 0x80...0x9F, 0x061C, 0x200B, 0x200E, 0x200F, 0x2028, 0x2029, 0x202A...0x202E, 0x2060...0x206F, 0xFEFF,
+      0xFFF9...0xFFFB, 0xE0000...0xE007F:
+      "⟨U+\(codePoint(scalar))⟩"
+    default: nil
     }
   }
 

@@ -18,6 +18,12 @@ struct HTML: Sendable, ExpressibleByStringInterpolation {
 
   static let empty: HTML = ""
 
+  /// A text with its line breaks, for the content of a field.
+  static func lines(_ text: String) -> HTML {
+    let lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
+    return HTML(lines.enumerated().map { $0 == 0 ? "\(String($1))" : "\n\(String($1))" })
+  }
+
   static func += (left: inout HTML, right: HTML) { left.text += right.text }
 
   static func + (left: HTML, right: HTML) -> HTML {

@@ -142,6 +142,21 @@ import Testing
     }
   }
 
+  @Test("M12: the line breaks of an answer survive the form, as browsers send it", arguments: ["a\nb", "\na\r\nb\n"])
+  func lines(_ text: String) async throws {
+    let library = try BranchLibrary()
+    let client = ExplorerClient(library.store) { $0.allowsWrites = true }
+    let conflict = try #require(try library.conflicts().first)
+    let answer = AnswerText.text(AnsweredConflict(conflict, .attribute(.string(text)))).encoded
+    let page = await client.page("\(Self.publish)?answer=\(answer)")
+    let shown = try #require(page.firstMatch(of: /<textarea [^>]*>\n((?s).*?)<\/textarea>/)).1
+    #expect(shown.unicodeScalars.elementsEqual(text.unicodeScalars.map { $0 == "\r" ? "␍" : $0 }))
+    let sent = String(shown).replacing("\n", with: "\r\n")
+    let response = await client.post(Self.publish, "answer=\(answer)&" + (try form(page, "value", value: sent)))
+    #expect(response.status == 303)
+    #expect(try library.title() == text)
+  }
+
   @Test("malformed answers and choices that the conflict does not have are refused")
   func malformed() async throws {
     let library = try BranchLibrary()

@@ -42,6 +42,7 @@ enum AnswerChoice {
   /// The text of an answer in the field of a value.
   static func text(_ answer: ConflictAnswer?, _ schema: Schema) -> String {
     switch answer {
+    case .attribute(.string(let text)?): text
     case .attribute(let value?): ValueText.cell(value, isPlain: true)
     case .object(let id?): name(id, schema)
     case .order(let ids): ids.map { name($0, schema) }.joined(separator: " ")
@@ -58,8 +59,8 @@ enum AnswerChoice {
   private static func value(
     _ text: String, _ attribute: AttributeDescription, _ conflict: ObjectConflict
   ) throws(ExplorerError) -> AttributeValue? {
-    var json = JSONValue.string(text)
-    let isText = [.string, .uri, .uuid, .decimal, .date, .binary].contains(attribute.type)
+    var json = JSONValue.string(attribute.type == .string ? text.withPlainLines : text)
+    let isText = [.string, .uri, .uuid, .decimal, .date].contains(attribute.type)
     if !isText, !["NaN", "Infinity", "-Infinity"].contains(text) {
       guard let parsed = try? JSONParser.parse(text) else {
         throw invalid(conflict, "the text is not a value of the type \(attribute.type.rawValue)")
@@ -87,4 +88,9 @@ enum AnswerChoice {
     let place = conflict.property.map { "\(conflict.object).\($0)" } ?? conflict.object
     return ExplorerError(.badRequest, "the answer for \(place) cannot be used: \(reason); correct it")
   }
+}
+
+extension String {
+  /// The text with LF as line breaks: browsers send those of a form as CR LF.
+  var withPlainLines: String { replacing("\r\n", with: "\n") }
 }

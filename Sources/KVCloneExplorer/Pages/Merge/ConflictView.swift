@@ -146,7 +146,10 @@ struct ConflictView {
         AnswerChoice.attribute(of: conflict, context.store.schema).map { "\($0.type.rawValue), as in a dump" }
           ?? "an object, such as \(conflict.object)"
       }
-    return Components.field("Value of \(place)", name: "value.\(number)", value: text, hint: hint, isMonospaced: true)
+    return Components.field(
+      "Value of \(place)", name: "value.\(number)", value: text, hint: hint, isMonospaced: true,
+      // A field of one line would remove line breaks of an answer that the page was opened with.
+      hasLines: AnswerChoice.attribute(of: conflict, context.store.schema)?.type == .string)
   }
 
   /// Whether the kind of the conflict takes a value that a text can give.

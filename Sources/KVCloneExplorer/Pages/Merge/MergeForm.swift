@@ -46,12 +46,17 @@ struct MergeForm: Sendable {
       let number = item.name.dropFirst(Self.conflictPrefix.count)
       let conflict = try AnswerText.decode(item.value, as: ObjectConflict.self)
       let (choice, value) = (items["choice.\(number)"] ?? "", items["value.\(number)"] ?? "")
+      let known = self.answer(for: conflict)
       remove(where: { $0.isSame(as: conflict) })
       if let given = try AnswerChoice.answer(conflict, choice, value, schema) {
-        answer(AnsweredConflict(conflict, given))
+        // A page shows signs for control characters, and a browser sends other line breaks.
+        let isKnown = known.map { Escaping.lines(AnswerChoice.text($0, schema)) == value.withPlainLines } ?? false
+        answer(AnsweredConflict(conflict, isKnown && choice == AnswerChoice.value ? known ?? given : given))
       }
     }
   }
+
+  // MARK: Answers
 
   private mutating func answer(_ answered: AnsweredConflict) {
     remove(where: { $0.isSame(as: answered.conflict) })
