@@ -14,11 +14,26 @@ extension MergeRun {
     }
   }
 
+  /// The steps, each of which looks at all objects with new values.
+  private enum UnionStep: CaseIterable {
+    /// Counts the objects that each one could be united with.
+    case pair
+    case unite
+    /// Notes the violations that remain.
+    case validate
+  }
+
   /// Unites new objects with those of the other side that have the same unique values, and notes all other violations.
+  ///
+  /// An object with the values of two different ones is united with neither: that would also unite these two.
   func uniteObjects(_ clones: CloneRemainder?) throws {
     let open = ScratchMap<Pair, Bool>(in: space)
-    for isLast in [false, true] {
-      if isLast { try redirectAnsweredLinks() }
+    let partners = ObjectMap(in: space)
+    let seconds = ScratchMap<WideHash, UInt64>(in: space)
+    var ambiguous = ObjectSet()
+    for step in UnionStep.allCases {
+      if step == .unite, partners.isEmpty { continue }
+      if step == .validate { try redirectAnsweredLinks() }
       let keys = ScratchMap<WideHash, UInt64>(in: space)
       let candidates = try objectsWithNewKeys()
       try candidates.forEach { (id) throws -> Bool in
@@ -26,17 +41,32 @@ extension MergeRun {
         for constraint in entity.constraints {
           guard !undecided.contains(id), let key = try key(constraint, id, entity) else { continue }
           let restored = inserted.contains(id) ? id : nil
-          if isLast, let clone = try clones?.keptHolder(of: constraint, key, besides: restored) {
+          if step == .validate, let clone = try clones?.keptHolder(of: constraint, key, besides: restored) {
             noteUniqueness(constraint, id, entity, holder: clone)
           }
           guard let holder = try holder(constraint, key, id, candidates, keys) else { continue }
           let pair = Pair(id, holder)
           if open[pair] != nil { continue }
-          if !isLast, let rivals = try rivals(id, holder, constraint, key) {
+          switch step {
+          case .pair:
+            // Three objects with the same values: only two of them can have these on a side.
+            let hash = Self.hash(constraint, key)
+            if let second = seconds[hash].map(ObjectID.init(rawValue:)), second != id {
+              for id in [holder, second, id] { _ = ambiguous.insert(id) }
+            }
+            try seconds.set(hash, to: id.rawValue)
+            guard try rivals(id, holder, constraint, key) != nil else { continue }
+            for (one, other) in [(id, holder), (holder, id)] {
+              if let known = partners[one], known != other { _ = ambiguous.insert(one) }
+              try partners.set(one, to: other)
+            }
+          case .unite:
+            guard !ambiguous.contains(id), !ambiguous.contains(holder),
+              let rivals = try rivals(id, holder, constraint, key)
+            else { continue }
             if try !unite(rivals, constraint) { try open.set(pair, to: true) }
-            if united[id] != nil { break }
-          } else if isLast {
-            noteUniqueness(constraint, id, entity, holder: holder)
+            if united[id] != nil { return true }
+          case .validate: noteUniqueness(constraint, id, entity, holder: holder)
           }
         }
         return true
@@ -126,15 +156,19 @@ extension MergeRun {
     return try self.key(own, id, entity, state.values(of: id, entity)) { try state.target(of: id, $0) } == key
   }
 
+  private static func hash(_ constraint: CompiledConstraint, _ key: UniqueKey) -> WideHash {
+    WideHash { hasher in
+      hasher.combine(constraint.indexID)
+      hasher.combine(key)
+    }
+  }
+
   /// Returns another object of the result with the same values.
   private func holder(
     _ constraint: CompiledConstraint, _ key: UniqueKey, _ id: ObjectID, _ candidates: ObjectSet,
     _ keys: ScratchMap<WideHash, UInt64>
   ) throws -> ObjectID? {
-    let hash = WideHash { hasher in
-      hasher.combine(constraint.indexID)
-      hasher.combine(key)
-    }
+    let hash = Self.hash(constraint, key)
     if let known = keys[hash].map(ObjectID.init(rawValue:)), try entity(known) != nil { return known }
     try keys.set(hash, to: id.rawValue)
     for other in try ours.now.holders(of: constraint, key) where other != id && !candidates.contains(other) {

@@ -1,6 +1,9 @@
 extension DictionaryMerge {
   /// Unites objects with the same unique values, one of which is new (M5).
+  ///
+  /// An object with the values of two different ones is united with neither.
   mutating func unite() {
+    var pairs: Set<Union> = []
     for (owner, names) in model.entities.flatMap({ entity in entity.constraints.map { (entity.name, $0) } }) {
       var groups: [[DictionaryValue]: [Int]] = [:]
       for (id, object) in result.objects where model.isKind(object.entity, of: owner) {
@@ -10,23 +13,39 @@ extension DictionaryMerge {
         let isOpen = group.contains { id in
           openObjects.contains(id) || names.contains { openPlaces.contains(Place(object: id, property: $0)) }
         }
-        if !isOpen { unite(group.sorted(), names) }
+        if !isOpen, let pair = union(of: group.sorted(), names) { pairs.insert(pair) }
       }
     }
+    var counts: [Int: Int] = [:]
+    for pair in pairs { for id in [pair.mine, pair.other] { counts[id, default: 0] += 1 } }
+    for pair in pairs where counts[pair.mine] == 1 && counts[pair.other] == 1 { unite(pair) }
   }
 
-  private mutating func unite(_ pair: [Int], _ names: [String]) {
+  /// Two objects with the same values, one of each side.
+  private struct Union: Hashable {
+    let mine: Int
+    let other: Int
+  }
+
+  private func union(of pair: [Int], _ names: [String]) -> Union? {
     // Objects of different entities would lose properties.
-    guard entity(pair[0]) == entity(pair[1]) else { return }
+    guard entity(pair[0]) == entity(pair[1]) else { return nil }
     // A new object of one side against any that the other side has.
     let new = pair.filter { base.objects[$0] == nil }
     guard let first = new.first(where: { onlySide($0) == .theirs }) ?? new.first, let newSide = onlySide(first),
       let second = pair.first(where: { $0 != first }), state(newSide.other).objects[second] != nil
-    else { return }
+    else { return nil }
     let (mine, other) = newSide == .ours ? (first, second) : (second, first)
     // Values that only the merge gives them are another violation.
     let values = result.uniqueValues(of: mine, names)
-    guard ours.uniqueValues(of: mine, names) == values, theirs.uniqueValues(of: other, names) == values else { return }
+    guard ours.uniqueValues(of: mine, names) == values, theirs.uniqueValues(of: other, names) == values else {
+      return nil
+    }
+    return Union(mine: mine, other: other)
+  }
+
+  private mutating func unite(_ pair: Union) {
+    let (mine, other) = (pair.mine, pair.other)
     guard let answer = ask(.notUnique, mine, other: other, rules: rules(entity(mine), nil)) else { return }
     // The older id stays, that of ours if both are new.
     let kept = base.objects[other] != nil ? other : mine

@@ -91,6 +91,28 @@ import Testing
     #expect(result.entity(of: other) == nil && result.value(mine, "text") == "other")
   }
 
+  @Test("M5, M17: an object with the unique values of two different ones is an error in both directions")
+  func m5TwoPartners() throws {
+    let fixture = try MergeFixture(
+      ManagedObjectModel("Users") {
+        EntityDescription("User", unique: [["email"], ["phone"]]) {
+          AttributeDescription("email", .string)
+          AttributeDescription("phone", .string)
+        }
+      })
+    fixture.fork()
+    _ = fixture.ours.insert("User", 1, ["email": "x"])
+    _ = fixture.ours.insert("User", 2, ["email": "y", "phone": "p"])
+    _ = fixture.theirs.insert("User", 3, ["email": "x", "phone": "p"])
+    for options in [MergeOptions(), MergeOptions(policy: .ours), MergeOptions(policy: .theirs)] {
+      for plan in [try fixture.plan(options), try fixture.reversePlan(options)] {
+        #expect(plan.conflicts.isEmpty)
+        #expect(plan.issues.map(\.kindName) == ["uniquenessConflict", "uniquenessConflict"])
+        #expect(Set(plan.issues.map(\.property)) == ["email", "phone"])
+      }
+    }
+  }
+
   @Test("M5: any other violation of uniqueness is an error of the plan") func m5OtherViolations() throws {
     let fixture = try MergeFixture()
     let tags = [("a", 1), ("b", 2)].map { fixture.base.insert("Tag", UInt64($1), ["name": .string($0)]) }
