@@ -28,6 +28,8 @@ struct ChosenMerge: MergeSubject {
 
   func branchNumber() throws -> UInt32? { try whole.branchNumber() }
 
+  func ours() throws -> ObjectStore { try whole.ours() }
+
   func open() throws -> (tables: BranchTables, branch: ObjectStore) { try whole.open() }
 
   func states(
@@ -230,10 +232,13 @@ struct ChosenMerge: MergeSubject {
     let states = try updated.refreshed(in: session.storage).directed(.update)
     let sides = states.sides
     let changed = try states.allChanged(with: session.storage)
+    var options = MergeOptions(policy: .theirs)
+    // An object that lost a chosen partner in the store keeps the other partner that it has on the branch.
+    options.resolve = { $0.kind == .bothChanged && $0.theirs == .object(nil) ? .ours : nil }
     let plan = try MergePlanner.plan(
       store.schema, ours: MergeSideStates(base: before, now: sides.ours.now, changed: changed),
       theirs: MergeSideStates(base: before, now: sides.theirs.now, changed: changed),
-      options: MergeOptions(policy: .theirs), scratchDirectory: store.context.scratchDirectory())
+      options: options, scratchDirectory: store.context.scratchDirectory())
     let view = session.storage.backend
     try BranchManager.own(&session) { manager in
       if isUpdated || !plan.operations.isEmpty {
@@ -241,7 +246,7 @@ struct ChosenMerge: MergeSubject {
           let history = branch.state.history
           branch.state.history = nil
           try MergeApplication.own(&branch) { application in
-            try application.apply(plan, from: states.theirs, monitor)
+            try application.apply(plan, from: states.theirs, base: states.theirs, monitor)
           }
           _ = try ObjectDeletion.deleteAll(plan.operations.deleted, in: &branch)
           if history == nil { return }

@@ -37,7 +37,7 @@ final class ChosenMergeState: MergeState {
     let isChosen = chosen.contains(id)
     // Most lists are far from every chosen object.
     if !isChosen, !new.contains(where: chosen.contains), !old.contains(where: chosen.contains) { return old }
-    if !relationship.isToMany { return try target(of: id, old.first, new.first).map { [$0] } ?? [] }
+    if !relationship.isToMany { return try target(of: id, relationship, old.first, new.first).map { [$0] } ?? [] }
     let links = (old: Set(old), new: Set(new))
     func isLinked(_ member: ObjectID) throws(StoreError) -> Bool {
       if !isChosen, !chosen.contains(member) { return links.old.contains(member) }
@@ -50,8 +50,14 @@ final class ChosenMergeState: MergeState {
     return relationship.isOrdered ? members : members.sorted()
   }
 
-  private func target(of id: ObjectID, _ old: ObjectID?, _ new: ObjectID?) throws(StoreError) -> ObjectID? {
-    if let new, try isShown(new) { return new }
+  private func target(
+    of id: ObjectID, _ relationship: CompiledRelationship, _ old: ObjectID?, _ new: ObjectID?
+  ) throws(StoreError) -> ObjectID? {
+    if let new, try isShown(new) {
+      if chosen.contains(id) || chosen.contains(new) || !relationship.isOneToOne { return new }
+      // Only the former partner is chosen, and loses the link. The new partner keeps the one that it has in the store.
+      return nil
+    }
     guard let old, try isShown(old) else { return nil }
     // Another target that is not shown is not published, and nor is the loss of the former one.
     if new != nil { return old }

@@ -100,7 +100,7 @@ package final class ClonesMergeState: MergeState {
 }
 
 extension CompiledRelationship {
-  fileprivate var isOneToOne: Bool { hasInverse && !isToMany && !inverseIsToMany }
+  var isOneToOne: Bool { hasInverse && !isToMany && !inverseIsToMany }
 }
 
 /// A state without the clones of one call: ours in the merge of a draft.

@@ -35,6 +35,36 @@ import Testing
     func check() throws { #expect(try CheckedStore.issues(store) == []) }
   }
 
+  @Test("M13, M3: a chosen object loses its partner, and the partners of objects that are not chosen stay")
+  func m13Partners() throws {
+    let fixture = try BranchFixture(
+      .lmdb,
+      model: ManagedObjectModel("Office") {
+        EntityDescription("Person") {
+          RelationshipDescription("desk", toOne: "Desk", inverse: "person", userInfo: ["clone": "skip"])
+        }
+        EntityDescription("Desk") {
+          RelationshipDescription("person", toOne: "Person", inverse: "desk", userInfo: ["clone": "skip"])
+        }
+      })
+    let store = fixture.store
+    let (desks, people) = try store.write { tx in
+      let desks = try (0..<2).map { _ in try tx.insert("Desk") }
+      return (desks, try desks.map { try tx.insert("Person", relationships: ["desk": [$0]]) })
+    }
+    let branch = try store.branches.create("draft")
+    try branch.setToOne(people[0], "desk", desks[1])
+    let plan = try store.branches.planPublish("draft", only: [desks[0]])
+    #expect(plan.canMerge && plan.resolved.isEmpty)
+    try store.branches.publish("draft", only: [desks[0]])
+    #expect(try store.toOne(people[0], "desk") == nil && store.toOne(desks[0], "person") == nil)
+    #expect(try store.toOne(people[1], "desk") == desks[1])
+    #expect(try branch.toOne(people[0], "desk") == desks[1])
+    try store.branches.publish("draft")
+    #expect(try store.toOne(people[0], "desk") == desks[1] && store.toOne(people[1], "desk") == nil)
+    #expect(try CheckedStore.issues(store) == [])
+  }
+
   @Test(
     "M13: chosen objects are published with what a clone copies, and the rest stays the branch's",
     arguments: StorageKind.allCases)
