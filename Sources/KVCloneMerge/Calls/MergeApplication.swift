@@ -17,14 +17,19 @@ struct MergeApplication: ~Copyable, SessionOwner {
   ///
   /// - Parameters:
   ///   - theirs: a session on theirs: it shows the inserted objects, and describes the blobs.
+  ///   - base: a session that describes the blobs that theirs no longer has.
   ///   - monitor: checked every thousand operations.
   mutating func apply(
-    _ plan: PlannedMerge, from theirs: borrowing Session, _ monitor: borrowing MergeMonitor
+    _ plan: PlannedMerge, from theirs: borrowing Session, base: borrowing Session, _ monitor: borrowing MergeMonitor
   ) throws {
     // Counts a reference to each blob, so that its description exists, before any change releases one that another
     // refers to.
     try forEachBlob(of: plan) { (blob, session) throws(StoreError) in
-      try session.blobTables.addReference(to: blob, &session.storage, describedIn: theirs.storage)
+      if try theirs.storage.blobInfo(session.blobTables, blob.id) != nil {
+        try session.blobTables.addReference(to: blob, &session.storage, describedIn: theirs.storage)
+      } else {
+        try session.blobTables.addReference(to: blob, &session.storage, describedIn: base.storage)
+      }
     }
     var windows = ReadWindows(session.storage)
     var count = 0

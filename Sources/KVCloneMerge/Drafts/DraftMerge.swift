@@ -21,6 +21,8 @@ struct DraftMerge: MergeSubject {
 
   func branchNumber() -> UInt32? { nil }
 
+  func ours() -> ObjectStore { store }
+
   func open() throws -> [StorageTable] {
     if let branch = store.engine as? BranchEngine { return branch.tables.all }
     return try store.branches.tables()?.all ?? []
@@ -60,7 +62,9 @@ struct DraftMerge: MergeSubject {
       guard let found else { continue }
       let name = try session.name(of: found)
       throw MergeError(
-        .draftInUse, "\(name) is part of a draft of the clones; merge or delete that draft first, or keep the clones",
+        .draftInUse,
+        "the merge would delete clones of which another draft exists, with \(name); merge or delete that draft first, "
+          + "or keep the clones",
         object: name)
     }
   }
@@ -114,7 +118,7 @@ struct DraftMerge: MergeSubject {
     try plan.naming(
       restored, states.clones, keeping: options.keepsClones ? states.sources.keys : ObjectSet(), states.session,
       ScratchSpace(directory: store.context.scratchDirectory())
-    ).apply(monitor, from: states.session, in: &transaction)
+    ).apply(monitor, from: states.session, base: states.baseSession, in: &transaction)
     try transaction.changeObjects { (session) throws(StoreError) in
       try taken.forEach { (clone) throws(StoreError) in
         try CloneBase.release(clone, in: &session)

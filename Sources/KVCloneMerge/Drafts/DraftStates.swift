@@ -31,6 +31,7 @@ struct DraftStates: MergeStates {
   private let context: StoreContext
   private let schema: Schema
   private let view: any StorageBackend
+  private let past: SnapshotBackend
   private let tables: [StorageTable]
 
   /// - Parameters:
@@ -52,7 +53,8 @@ struct DraftStates: MergeStates {
     let (base, copy) = try Self.base(of: id, in: now)
     let horizon = SnapshotHorizon(base.value, schema.orderedLists)
     try Self.requireSameModel(base, store, now, id)
-    let past = SnapshotBackend(engine, preimages: schema.tables.preimages, horizon)
+    let past = SnapshotBackend(engine, preimages: schema.tables.preimages, horizon, isWritten: engine !== view)
+    self.past = past
     // The clones of other copies stay, so they are ordinary objects.
     space = ScratchSpace(directory: store.context.scratchDirectory())
     let (own, clones) = (ObjectMap(in: space), ObjectMap(in: space))
@@ -64,11 +66,12 @@ struct DraftStates: MergeStates {
       return true
     }
     for root in base.roots[copy] where try !now.exists(root) {
+      let source = own[root].map { schema.rootName(of: $0) }
       throw MergeError(
         .rootDeleted,
-        "the clone of a root is deleted, which discards the draft; delete its other objects, or restore the root by a "
-          + "rollback",
-        object: own[root].map { schema.rootName(of: $0) })
+        "the clone of the root \(source ?? "") was deleted, which discards the draft; delete its other clones, or "
+          + "restore the root by a rollback",
+        object: source)
     }
     let changes = try SnapshotComparison.changes(in: base.value.epoch..<(.max), base.value, now)
     let inserted = try ObjectSet.inserted(since: horizon, in: now)
@@ -113,6 +116,9 @@ struct DraftStates: MergeStates {
   /// A session on the state before the merge, which must not outlive the transaction.
   var session: Session { context.session(StorageTransaction(lookingInto: view), schema) }
 
+  /// A session on the base, which must not outlive the transaction.
+  var baseSession: Session { context.session(StorageTransaction(lookingInto: past), schema) }
+
   /// The clones of the copy that exist, except some.
   func presentClones(besides excluded: ObjectSet = ObjectSet()) throws(StoreError) -> ObjectSet {
     var found = ObjectSet()
@@ -131,11 +137,17 @@ struct DraftStates: MergeStates {
     }
     guard let draft = try CloneBase.draft(of: id, in: session)?.draft else { throw notRelated() }
     let copy = Int(draft.copy)
-    guard let base = try CloneBase.find(draft.base, in: session), !base.isExpired(), copy < base.roots.count else {
+    guard let base = try CloneBase.find(draft.base, in: session), copy < base.roots.count else {
       throw MergeError(
         .baseExpired,
-        "the draft of \(name) has no base here: it is merged, expired or deleted, or of another branch; merge where "
-          + "the draft was cloned, or apply its changes by hand", object: name)
+        "the base of the draft of \(name) is not here: it was deleted, or the draft was cloned in the store or on "
+          + "another branch; merge it there, or copy its changes by hand", object: name)
+    }
+    if base.isExpired() {
+      throw MergeError(
+        .baseExpired,
+        "the draft of \(name) is expired and cannot be merged; copy its changes by hand, or delete its clones",
+        object: name)
     }
     if try base.state(ofCopy: copy, in: session) == .released { throw notRelated() }
     return (base, copy)
@@ -149,7 +161,7 @@ struct DraftStates: MergeStates {
     let name = try session.name(of: clone)
     throw MergeError(
       .incompatibleModel,
-      "the store was migrated since \(name) was cloned, and objects have other ids; apply the draft's changes by hand",
+      "the store was migrated since \(name) was cloned, and objects have other ids; copy the draft's changes by hand",
       object: name)
   }
 }

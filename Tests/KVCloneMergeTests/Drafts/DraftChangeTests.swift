@@ -6,6 +6,29 @@ import Testing
 
 /// The changes of a draft, and their way into the sources (P2, P3, P4).
 @Suite("Drafts: changes") struct DraftChangeTests {
+  @Test("M7, P8: a conflict of blobs can be answered with that of the base, which no object has any more")
+  func m7BlobOfBase() throws {
+    let fixture = try DraftFixture()
+    let store = fixture.store
+    let draft = try fixture.draft()
+    for (id, byte) in [(fixture.document, 8), (draft, 9)] as [(ObjectID, UInt8)] {
+      try store.set(id, "picture", .binary(Data(repeating: byte, count: 6_000)))
+    }
+    let conflict = try #require(try store.drafts.planMerge(draft).conflicts.first)
+    guard case .attribute(let value)? = conflict.base else {
+      Issue.record("\(conflict)")
+      return
+    }
+    let options = MergeOptions(answers: [AnsweredConflict(conflict, .attribute(value))])
+    let plan = try store.drafts.planMerge(draft, options: options)
+    #expect(plan.canMerge)
+    let expected = Data(repeating: 7, count: 5_000)
+    #expect(try plan.read { tx in try tx.data(fixture.document, "picture") } == expected)
+    try store.drafts.merge(draft, options: options)
+    #expect(try store.read { tx in try tx.data(fixture.document, "picture") } == expected)
+    try fixture.expectNothingLeft(blobs: 1)
+  }
+
   @Test("P2: what the clone's rules made different is no change", arguments: StorageKind.allCases)
   func p2NoChange(_ kind: StorageKind) throws {
     let fixture = try DraftFixture(kind)
