@@ -33,9 +33,18 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
   // MARK: Planning
 
   func plan() throws -> MergePlan {
+    if try key()?.result(in: store.readSession()) != nil {
+      let unchanged = PlannedMerge.unchanged(store.schema, scratchDirectory: store.context.scratchDirectory())
+      return MergePlan(unchanged, isRepeated: true) { [subject] body in try subject.ours().read(body) }
+    }
     // Before the transaction begins: opening tables waits for writers.
     let context = try subject.open()
     return try plan(over: store.readSession(), context)
+  }
+
+  /// The idempotency key of the call, if it has one.
+  private func key() throws -> MergeKey? {
+    try MergeKey(subject.keyArguments, branch: subject.branchNumber(), options)
   }
 
   private func plan(over session: borrowing Session, _ context: Subject.Context) throws -> MergePlan {
@@ -118,7 +127,7 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
 
   private func mergeWithRetries() throws -> MergeResult {
     let start = ContinuousClock.now
-    let key = try MergeKey(subject.keyArguments, branch: subject.branchNumber(), options)
+    let key = try key()
     return try retryIfMapFull {
       if let key, let known = try key.result(in: store.readSession()) { return known }
       let context = try subject.open()
@@ -128,10 +137,7 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
       for number in 1...Self.maximumAttempts {
         let isUnlocked = number < 3 || number.isMultiple(of: 2)
         let planned = isUnlocked ? try mergeable(over: store.readSession(), context) : nil
-        if var result = try merge(planned, key, context) {
-          result.duration = .now - start
-          return result
-        }
+        if let result = try merge(planned, key, context, since: start) { return result }
       }
       throw StoreError(
         .busy, "other transactions have changed the store during each of \(Self.maximumAttempts) attempts; merge again")
@@ -170,7 +176,8 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
 
   /// Merges in one transaction of the store. Returns nil if the plan is outdated, or lacks answers of the caller.
   private func merge(
-    _ known: (commit: UInt64, plan: Subject.Plan)?, _ key: MergeKey?, _ context: Subject.Context
+    _ known: (commit: UInt64, plan: Subject.Plan)?, _ key: MergeKey?, _ context: Subject.Context,
+    since start: ContinuousClock.Instant
   ) throws -> MergeResult? {
     try monitor.check(.wait, 0, of: nil)
     var transaction = WriteTransaction(try store.writeSession(label: "merge"))
@@ -181,7 +188,8 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     let states = try states(context, in: transaction)
     guard let plan = try known?.plan ?? lockedPlan(states) else { return nil }
     let planned = plan.total
-    var result = MergeResult(counts: planned.counts, resolved: planned.conflicts, snapshots: [], duration: .zero)
+    var result = MergeResult(
+      counts: planned.counts, resolved: planned.conflicts, snapshots: [], duration: .now - start)
     // Without changes of either side there is nothing to move, but a key is used.
     let isMoving = subject.isMoving(plan, states)
     if !isMoving, key == nil { return result }
@@ -195,6 +203,8 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     }
     result.snapshots = written.snapshots
     if let counts = written.counts { result.counts = counts }
+    // Without the commit, which this is part of.
+    result.duration = .now - start
     if let key { try transaction.change { session in try key.store(result, in: &session) } }
     let total = planned.operations.count
     try monitor.check(.commit, 0, of: total)
@@ -206,6 +216,7 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
         objects: total, written: planned.operations.estimatedByteCount, writing: ready - locked, commit: .now - ready)
     }
     monitor.report(.commit, total, of: total)
+    result.duration = .now - start
     return result
   }
 }
@@ -216,12 +227,22 @@ private final class MergePace: Attachment {
 }
 
 extension PlannedMerge {
-  /// Carries the plan out on ours, with its deletions.
+  /// Carries the plan out on ours, with its deletions. Theirs describes all blobs of the plan.
   func apply(
     _ monitor: MergeMonitor, from theirs: borrowing Session, in transaction: inout WriteTransaction
   ) throws {
+    try apply(monitor, from: theirs, base: theirs, in: &transaction)
+  }
+
+  /// Carries the plan out on ours, with its deletions.
+  func apply(
+    _ monitor: MergeMonitor, from theirs: borrowing Session, base: borrowing Session,
+    in transaction: inout WriteTransaction
+  ) throws {
     try transaction.change { session in
-      try MergeApplication.own(&session) { application in try application.apply(self, from: theirs, monitor) }
+      try MergeApplication.own(&session) { application in
+        try application.apply(self, from: theirs, base: base, monitor)
+      }
     }
     let deleted = operations.deleted
     if deleted.isEmpty { return }

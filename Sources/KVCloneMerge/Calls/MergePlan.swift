@@ -22,11 +22,15 @@ public final class MergePlan: Sendable {
   public let bytesWritten: UInt64
   /// The estimated time under the write lock.
   public let lockDuration: Duration
+  /// Whether the idempotency key is known: the merge would return the result of the first call, and change nothing
+  /// (M11). The plan is then empty.
+  public let isRepeated: Bool
 
   private let reader: @Sendable ((borrowing ReadTransaction) throws -> Void) throws -> Void
 
   package init(
-    _ planned: PlannedMerge, changes: [MergeChange], bytesWritten: UInt64, lockDuration: Duration,
+    _ planned: PlannedMerge, changes: [MergeChange] = [], bytesWritten: UInt64 = 0, lockDuration: Duration = .zero,
+    isRepeated: Bool = false,
     reader: @escaping @Sendable ((borrowing ReadTransaction) throws -> Void) throws -> Void
   ) {
     counts = planned.counts
@@ -38,13 +42,15 @@ public final class MergePlan: Sendable {
     staleAnswers = planned.staleAnswers
     self.bytesWritten = bytesWritten
     self.lockDuration = lockDuration
+    self.isRepeated = isRepeated
     self.reader = reader
   }
 
   /// The changed objects of all entities.
   public var objects: MergeCount { MergeCount.total(of: counts) }
 
-  /// Whether the merge succeeds, unless a hook rejects it, or another commit changes one of the sides before.
+  /// Whether the merge succeeds, unless a hook rejects it, another commit changes one of the sides before, or larger
+  /// values of existing objects exceed ``StoreOptions/maximumFileBytes``.
   public var canMerge: Bool { conflicts.isEmpty && issueCount == 0 && staleAnswers.isEmpty }
 
   /// Reads the merged state like a store: fetches, objects and dumps show what the merge would leave. Where a conflict
@@ -53,7 +59,8 @@ public final class MergePlan: Sendable {
   /// The state is computed for the call, in memory and without the write lock. Hooks are called as in a merge, except
   /// for `didSave`.
   ///
-  /// - Throws: the error of `body`; `busy` if another transaction has committed since the plan was made.
+  /// - Throws: the error of `body`, and that of a hook that rejects the merge; `busy` if another transaction has
+  ///   committed since the plan was made; `branchNotFound` if the branch was deleted.
   public func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
     var result: R?
     try reader { transaction in result = try body(transaction) }

@@ -27,9 +27,15 @@ extension PlanReasons {
   /// error.
   func note(previewing error: any Error) throws {
     if error is any KVCloneError || error is CancellationError { return try note(thrown: error) }
-    let refusal = error as? LifecycleRejection
-    let text = refusal?.message ?? "\(error)"
-    note(PlanIssue(StoreError(.hookFailed, "a hook failed: \(text)", property: refusal?.property)))
+    guard let rejection = error as? LifecycleRejection else {
+      return note(PlanIssue(StoreError(.hookFailed, "a hook failed: \(error)")))
+    }
+    note(
+      PlanIssue(
+        StoreError(
+          .hookFailed,
+          "a hook rejected the merge: \(rejection.message); change the objects so that the hook accepts them",
+          property: rejection.property)))
   }
 
   /// Records the rules of the model that a merge in memory breaks, if only its derived values tell them.

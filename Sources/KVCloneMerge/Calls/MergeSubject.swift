@@ -15,9 +15,12 @@ protocol MergeSubject: Sendable {
   /// The sides, as an argument of the idempotency key.
   var keyArguments: [String] { get }
 
-  /// Returns the number of the branch, another argument: another one may get its name. Nil for a branch that is deleted,
-  /// and if no branch is merged.
+  /// Returns the number of the branch, another argument: another one may get its name. Nil for a branch that is
+  /// deleted, and if no branch is merged.
   func branchNumber() throws -> UInt32?
+
+  /// Returns the store or the branch that is merged into.
+  func ours() throws -> ObjectStore
 
   func open() throws -> Context
 

@@ -34,6 +34,8 @@ struct BranchMerge: MergeSubject {
     }
   }
 
+  func ours() throws -> ObjectStore { direction == .publish ? store : try store.branches.open(name) }
+
   func open() throws -> (tables: BranchTables, branch: ObjectStore) {
     (try store.branches.existingTables(name), try store.branches.open(name))
   }

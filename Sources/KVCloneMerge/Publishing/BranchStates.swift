@@ -33,7 +33,8 @@ struct BranchStates: MergeStates {
     (self.name, self.tables) = (name, tables)
     let storage = StorageTransaction(lookingInto: view)
     commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter)
-    let record = try BranchRecords.existing(storage, tables, name)
+    // Another branch can have got the name since.
+    let record = try BranchRecords.existing(storage, tables, name, number: (branch.engine as? BranchEngine)?.number)
     let layer = record.present
     let horizon = try BranchRecords.horizon(of: layer, branch: name, storage, tables, schema.orderedLists)
     let snapshot = try Snapshots.existing(storage, schema.tables, layer.baseName, epoch: layer.baseEpoch)

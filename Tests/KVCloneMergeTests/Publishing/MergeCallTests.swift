@@ -87,6 +87,31 @@ import Testing
     #expect(try LibraryState(shelf.branch) == LibraryState(store))
   }
 
+  @Test("M11: a branch that gets the name of a deleted one during a merge is not merged in its place")
+  func m11OtherBranch() throws {
+    let shelf = try Shelf(.lmdb)
+    let store = shelf.store
+    try shelf.collide()
+    let before = try LibraryState(store)
+    var options = MergeOptions()
+    options.idempotencyKey = "publish 1"
+    let isReplaced = Mutex(false)
+    options.resolve = { _ in
+      try isReplaced.withLock { isReplaced in
+        if isReplaced { return }
+        isReplaced = true
+        try store.branches.delete("draft")
+        let other = try store.branches.create("draft")
+        try other.write { tx in _ = try tx.insert("Tag", ["name": .string("of another branch")]) }
+      }
+      return .theirs
+    }
+    expectError(.branchNotFound) { try store.branches.publish("draft", options: options) }
+    #expect(isReplaced.withLock { $0 })
+    #expect(try LibraryState(store) == before)
+    #expect(try CheckedStore.issues(store) == [])
+  }
+
   @Test("M8: a merge that a hook refuses changes nothing", arguments: StorageKind.allCases)
   func m8Refusal(_ kind: StorageKind) throws {
     let shelf = try Shelf(kind)

@@ -112,14 +112,21 @@ import Testing
     try branch.write { tx in try tx.set(library.book, "title", .string("mine")) }
     var options = MergeOptions()
     options.idempotencyKey = "publish 1"
+    #expect(try !store.branches.planPublish("draft", options: options).isRepeated)
     #expect(try !store.branches.publish("draft", options: options).isRepeated)
     try branch.write { tx in try tx.set(library.book, "title", .string("later")) }
+    let plan = try store.branches.planPublish("draft", options: options)
+    #expect(plan.isRepeated && plan.canMerge && plan.counts.isEmpty)
+    #expect(try plan.read { tx in try tx.object(library.book)["title"] } == .string("mine"))
     let repeated = try store.branches.publish("draft", options: options)
+    #expect(repeated.duration > .zero)
     #expect(repeated.isRepeated && repeated.counts == ["Book": MergeCount(updated: 1)])
     #expect(try store.read { tx in try tx.object(library.book)["title"] } == .string("mine"))
     options.policy = .ours
     let error = #expect(throws: MergeError.self) { try store.branches.publish("draft", options: options) }
     #expect(error?.kind == .idempotencyKeyReused)
+    let ofPlan = #expect(throws: MergeError.self) { try store.branches.planPublish("draft", options: options) }
+    #expect(ofPlan?.kind == .idempotencyKeyReused)
     try library.check()
   }
 
