@@ -75,6 +75,25 @@ struct DraftCommandTests {
     try scratch.succeed("check")
   }
 
+  @Test("a plan names the blob of the base by its digest, also if no object has it any more")
+  func blobOfBase() throws {
+    let scratch = try Scratch.filled(1)
+    for (name, byte) in [("base", 3), ("ours", 5), ("theirs", 7)] as [(String, UInt8)] {
+      try Data(repeating: byte, count: 100_000).write(to: URL(fileURLWithPath: scratch.file(name)))
+    }
+    try scratch.succeed("blob", "put", "Note/1", "data", scratch.file("base"))
+    try scratch.succeed("clone", "Note/1", "--keeps-base")
+    try scratch.succeed("blob", "put", "Note/1", "data", scratch.file("ours"))
+    try scratch.succeed("blob", "put", "Note/2", "data", scratch.file("theirs"))
+    let plan = try scratch.tool("merge", "Note/2", "-n", "--json")
+    #expect(plan.code == 6)
+    let conflict = try #require((try plan.json()["conflicts"] as? [[String: Any]])?.first)
+    let digests = ["base", "ours", "theirs"].map { (conflict[$0] as? [String: Any])?["digest"] as? String ?? "" }
+    #expect(Set(digests).count == 3 && !digests.contains(""), "\(digests)")
+    try scratch.succeed("merge", "Note/2", "--policy", "theirs")
+    try scratch.succeed("check", "--read-data")
+  }
+
   @Test("wrong usage")
   func usage() throws {
     let scratch = try drafted()

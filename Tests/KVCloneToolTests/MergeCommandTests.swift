@@ -3,8 +3,8 @@ import Testing
 
 @Suite("kvclone: merges of branches")
 struct MergeCommandTests {
-  /// Creates a store with three notes, the branch `spring`, and changes on both: of one attribute of `Note/1`, and apart
-  /// from that of different objects.
+  /// Creates a store with three notes, the branch `spring`, and changes on both: of one attribute of `Note/1`, and
+  /// apart from that of different objects.
   private func conflicting() throws -> Scratch {
     let scratch = try Scratch.filled(3)
     try scratch.succeed("branch", "create", "spring")
@@ -63,6 +63,9 @@ struct MergeCommandTests {
     #expect(plan.text.contains("--answers, --policy or --rule"))
     #expect(plan.text.contains("├ ! Note/1\n"))
 
+    let dumped = try scratch.tool("branch", "merge", "spring", "-n", "--dump", "--json")
+    #expect(dumped.code == 6 && dumped.text.contains("store") && !dumped.text.contains("conflictCount"))
+    #expect(try dumped.error()["kind"] as? String == "mergeConflicts")
     let json = try scratch.tool("branch", "merge", "spring", "--dry-run", "--json")
     #expect(json.code == 6)
     let document = try json.json()
@@ -189,6 +192,9 @@ struct MergeCommandTests {
     try scratch.succeed("set", "Tag/2", "label=green", "--branch", "spring")
     let plan = try scratch.tool("branch", "merge", "spring", "-n")
     #expect(plan.code == 1 && plan.text.contains("would fail:\n"), "\(plan.text)")
+    let dumped = try scratch.tool("branch", "merge", "spring", "-n", "--dump")
+    #expect(dumped.code == 1 && dumped.errors.contains("spring cannot be merged: "), "\(dumped.errors)")
+    #expect(dumped.errors.contains("Tag.label") || dumped.errors.contains("Tag/"), "\(dumped.errors)")
     let merge = try scratch.tool("branch", "merge", "spring", "--json")
     #expect(merge.code == 1)
     #expect(try merge.error()["kind"] as? String == "brokenRules")
@@ -253,6 +259,11 @@ struct MergeCommandTests {
       "-s", scratch.store, "branch", "merge", "spring", "--policy", "ours", "--idempotency-key", "k", "--json",
     ]
     let first = try scratch.run(arguments).json()
+    let plan = try scratch.run(arguments + ["-n"]).json()
+    #expect(plan["repeated"] as? Bool == true && plan["merged"] as? Bool == false)
+    let dumped = try scratch.succeed(
+      "branch", "merge", "spring", "-n", "--dump", "--policy", "ours", "--idempotency-key", "k")
+    #expect(try dumped.text == scratch.succeed("dump").text)
     #expect(first["merged"] as? Bool == true && first["repeated"] == nil)
     let second = try scratch.run(arguments).json()
     #expect(

@@ -20,7 +20,7 @@ public final class Snapshot: Sendable {
   public var name: String { info.name }
   package let store: ObjectStore
 
-  init(_ info: SnapshotInfo, _ store: ObjectStore) {
+  package init(_ info: SnapshotInfo, _ store: ObjectStore) {
     self.info = info
     self.store = store
   }

@@ -4,7 +4,7 @@
   public import Foundation
 #endif
 import KVCloneCore
-import KVCloneRecords
+package import KVCloneRecords
 
 /// The description of a named snapshot.
 public struct SnapshotInfo: Sendable, Hashable {
@@ -33,7 +33,7 @@ public struct SnapshotInfo: Sendable, Hashable {
   /// The snapshot's number among all snapshots that the store ever had: strictly increasing, and never reused.
   package let epoch: UInt64
 
-  init(_ name: String, _ value: SnapshotValue, modelVersion: String?) {
+  package init(_ name: String, _ value: SnapshotValue, modelVersion: String?) {
     self.name = name
     createdAt = Date(timeIntervalSinceReferenceDate: value.created)
     expiresAt = value.expires.map { Date(timeIntervalSinceReferenceDate: $0) }

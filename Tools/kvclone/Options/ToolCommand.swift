@@ -13,8 +13,7 @@ extension WholeStoreCommand {
   /// - Throws: a usage error if a branch is given.
   func requireNoBranch() throws {
     guard global.branch != nil else { return }
-    let name = Self.configuration.commandName ?? "the command"
-    throw Failure(usage: "--branch is for commands that read or write objects; remove it from `\(name)`")
+    throw Failure(usage: "the command works on the whole store; remove --branch")
   }
 }
 

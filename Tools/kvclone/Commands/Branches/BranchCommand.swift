@@ -63,8 +63,9 @@ struct BranchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "list", abstract: "Lists branches, oldest first.",
       discussion: """
-        CHANGED is the number of objects that differ from the base, WRITTEN the space of what the branch wrote, without \
-        blobs. RETAINED is the space that only its base retains. Counting it takes time after many changes.
+        COMMIT is the last commit of the branch, CHANGED the number of objects that differ from the base, WRITTEN the \
+        space of what the branch wrote, without blobs. RETAINED is the space that only its base retains. Counting it \
+        takes time after many changes.
         """,
       examples: ["kvclone -s notes.kvclone branch list", "kvclone -s notes.kvclone branch list --json"])
 
@@ -79,12 +80,13 @@ struct BranchCommand: ParsableCommand {
       } text: { output in
         let rows = found.map { info, retained in
           [
-            info.name, Output.time(info.createdAt), info.baseSnapshot ?? "", "\(info.changedObjectCount)",
+            info.name, Output.time(info.createdAt), info.baseSnapshot ?? "", "\(info.lastCommit)",
+            "\(info.changedObjectCount)",
             Text.bytes(info.byteCount), Text.bytes(retained), info.expiresAt.map(Output.time) ?? "",
           ]
         }
         if !rows.isEmpty {
-          try output.list(["NAME", "CREATED", "FROM", "CHANGED", "WRITTEN", "RETAINED", "EXPIRES"], rows)
+          try output.list(["NAME", "CREATED", "FROM", "COMMIT", "CHANGED", "WRITTEN", "RETAINED", "EXPIRES"], rows)
         } else if !global.quiet {
           try output.line("no branches")
         }

@@ -24,8 +24,8 @@ struct BranchDiffCommand: ReadingCommand, WholeStoreCommand {
   @Flag(
     name: .customLong("against-store"),
     help: """
-      Compare with the current state of the store (default: the base of the branch). In front of another option or at \
-      the end, --store has the same effect.
+      Compare with the current state of the store (default: the base of the branch). --store at the end or in front of \
+      another option has the same effect; in front of the name, it is the path of a store.
       """)
   var isWithStore = false
 

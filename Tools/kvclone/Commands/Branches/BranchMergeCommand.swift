@@ -6,9 +6,9 @@ struct BranchMergeCommand: WritingCommand, WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "merge", abstract: "Merges the changes of a branch into the store; exit code 6 for conflicts.",
     discussion: """
-      In one transaction; afterwards the branch shows the merged state, and has no changes of its own. Ours is the \
-      store, theirs the branch. First creates an automatic snapshot of each side. To undo the merge, return both to \
-      these with `snapshot rollback` and `branch reset --to`.
+      Runs one transaction. Afterwards, the branch shows the merged state, and has no changes of its own. Ours is the \
+      store, theirs the branch. Creates an automatic snapshot of each side that changes. To undo the merge, restore \
+      both: the store with `snapshot rollback`, the branch with `branch reset --to`.
 
       \(MergeOptionGroup.help)
       """,
@@ -57,8 +57,9 @@ struct BranchUpdateCommand: WritingCommand, WholeStoreCommand {
   static let configuration = CommandConfiguration(
     commandName: "update", abstract: "Merges the changes of the store into a branch; exit code 6 for conflicts.",
     discussion: """
-      In one transaction; afterwards the base of the branch is the current state of the store. Ours is the branch, \
-      theirs the store. First creates an automatic snapshot of the branch: `branch reset --to` it undoes the update.
+      Runs one transaction. Afterwards, the base of the branch is the current state of the store. Ours is the branch, \
+      theirs the store. First creates an automatic snapshot of the branch. To undo the update: \
+      `branch reset NAME --to SNAPSHOT`.
 
       \(MergeOptionGroup.help)
       """,

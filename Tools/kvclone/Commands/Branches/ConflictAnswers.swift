@@ -53,7 +53,10 @@ struct ConflictAnswers {
     guard let kind = try text("kind").flatMap(ObjectConflict.Kind.init), let object = try text("object"),
       let entity = object.split(separator: "/").first.map(String.init),
       let fingerprint = try text("fingerprint").flatMap({ UInt64($0, radix: 16) })
-    else { throw invalid("lacks its kind, object or fingerprint", number) }
+    else {
+      throw invalid(
+        "lacks its kind, object or fingerprint; take the conflicts from `--dry-run --json` unchanged", number)
+    }
     guard let id = try id(object) else { throw invalid("names an object that is not of this store: \(object)", number) }
     let other = try text("other").map { name in
       guard let id = try self.id(name) else {

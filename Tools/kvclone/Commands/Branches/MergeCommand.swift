@@ -5,9 +5,9 @@ import KVCloneMerge
 
 struct MergeCommand: WritingCommand {
   static let configuration = CommandConfiguration(
-    commandName: "merge", abstract: "Merges a draft into what it was cloned from; exit code 6 for conflicts.",
+    commandName: "merge", abstract: "Merges a draft into its sources; exit code 6 for conflicts.",
     discussion: """
-      A draft is a clone made with `clone --keeps-base`. In one transaction, its changes since are applied to its \
+      A draft is a clone made with `clone --keeps-base`. In one transaction, its changes since are merged into its \
       sources, and the clones are deleted. Ours are the sources, theirs the clones. First creates an automatic \
       snapshot: `snapshot rollback` to it undoes the merge, and everything later.
 
@@ -50,7 +50,8 @@ struct MergeCommand: WritingCommand {
       return options
     }
     try MergeRunner(
-      global: global, group: group, subject: id, store: store, states: [{ body in try store.read(body) }],
+      global: global, group: group, subject: id, store: store,
+      states: [{ body in try store.read(body) }, { body in try store.drafts.base(of: root)?.read(body) }],
       plan: { try store.drafts.planMerge(root, options: options($0)) },
       merge: { try store.drafts.merge(root, options: options($0)) }
     ).run()

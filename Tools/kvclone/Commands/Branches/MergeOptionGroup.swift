@@ -12,8 +12,8 @@ struct MergeOptionGroup: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The side that wins conflicts without an answer or --rule; replaces all merge rules of the model (default: "
-        + "conflicts reject the merge).", valueName: "ours|theirs"))
+      "The side that wins conflicts without an answer or --rule; replaces all merge rules of the model (default: these "
+        + "rules decide, and other conflicts reject the merge).", valueName: "ours|theirs"))
   var policy: Policy?
 
   @Option(
@@ -90,7 +90,8 @@ struct MergeOptionGroup: ParsableArguments {
     for text in rule {
       let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
       guard parts.count == 2, let rule = MergeRule(rawValue: parts[1]) else {
-        throw ValidationError("--rule needs Entity.property=ours, =theirs, =sum, =max or =skip")
+        throw ValidationError(
+          "--rule needs Entity.property=ours, =theirs, =sum, =max or =skip, or Entity=ours or =theirs")
       }
       if rules.updateValue(rule, forKey: parts[0]).map({ $0 != rule }) == true {
         throw ValidationError("--rule gives two rules for \(parts[0]); give one")
@@ -107,15 +108,14 @@ struct MergeOptionGroup: ParsableArguments {
 
   /// The end of the help of every merge.
   static let help = """
-    A conflict without an answer rejects the merge with exit code 6, and a result that violates rules of the model \
-    with exit code 1. The output is then the plan, as of --dry-run: the first 100 changes and conflicts, with --json all \
-    conflicts.
+    If a conflict has no answer, nothing is merged, and the exit code is 6; it is 1 for violated rules of the model, \
+    exceeded limits and stale answers. For conflicts, violated rules and stale answers, stdout has the plan, as of \
+    --dry-run: the first 100 changes and conflicts, with --json all conflicts.
 
     --answers reads the document that --json prints, or only its array of conflicts, in which conflicts have a member \
     "answer": "ours", "theirs", "refuse", or {"value": …} with a value in the same form as "base", "ours" and \
-    "theirs" of the conflict (for a list, the order of all its members; for a value with a size and digest, a value of a \
-    side, or {"base64": …}). An answer is for the values that the conflict \
-    had; if one of them has changed since, or the conflict is gone, the merge is rejected. Give --rule and --policy as \
-    for the plan.
+    "theirs" of the conflict. For a list, the value has all its members in order; for a blob, it is the size and \
+    digest of ours or theirs, or {"base64": …}. An answer is for the values that the conflict had; if one of them has changed \
+    since, or the conflict is gone, the merge is rejected. Give --rule and --policy as for the plan.
     """
 }

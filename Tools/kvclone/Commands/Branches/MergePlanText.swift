@@ -24,6 +24,9 @@ struct MergePlanText {
 
   /// - Parameter subject: what is merged: `spring`.
   func write(_ subject: String, to output: Output) throws {
+    if report.isRepeated {
+      return try output.line("would merge nothing: the idempotency key was used before; prints that result again")
+    }
     let conflicts = report.conflicts.isEmpty ? "" : "; \(Text.count(report.conflicts.count, "conflict"))"
     try output.line("would merge \(subject): \(report.objects.summary)\(conflicts)")
     if let estimates = report.estimates, !report.objects.isEmpty {

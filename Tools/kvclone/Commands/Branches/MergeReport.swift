@@ -42,14 +42,12 @@ struct MergeReport {
     answeredCount = plan.resolved.count - conflicts.count
     shownAnswers = Array(plan.resolved.lazy.filter { $0.answer != nil }.prefix(limit))
     changes = plan.changes
-    let stale = plan.staleAnswers.map { conflict in
-      PlanIssue(MergeError(.staleAnswers, about: [conflict], "its answer is for other values; plan the merge again"))
-    }
+    let stale = plan.staleAnswers.map { PlanIssue(MergeError(staleAnswersOf: [$0])) }
     errors = Array((stale + plan.issues).prefix(Self.limit))
     errorCount = stale.count + plan.issueCount
     snapshots = []
     self.duration = duration
-    isRepeated = false
+    isRepeated = plan.isRepeated
     estimates = (plan.bytesWritten, plan.lockDuration)
   }
 

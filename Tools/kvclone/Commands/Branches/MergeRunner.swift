@@ -25,8 +25,13 @@ struct MergeRunner {
     if group.isDryRun {
       let (plan, report) = try planned(options)
       progress.finish()
-      if group.dump { try dump(plan, report) } else { try write(report) }
-      if let code = report.code { throw ExitCode(code) }
+      if group.dump {
+        try dump(plan)
+        if let code = report.code { throw failure(of: report, code) }
+      } else {
+        try write(report)
+        if let code = report.code { throw ExitCode(code) }
+      }
       return
     }
     let result: MergeResult
@@ -72,6 +77,21 @@ struct MergeRunner {
     return try store.read { transaction in transaction.objectID(ofDeleted: name) }
   }
 
+  /// The error after the state of a plan that would be refused, of which stdout has no reasons.
+  private func failure(of report: MergeReport, _ code: Int32) -> Failure {
+    let remedy = "run without --dump to see all"
+    if let issue = report.errors.first {
+      let rest = report.errorCount > 1 ? " (and \(report.errorCount - 1) more)" : ""
+      return Failure(
+        issue.kindName, "\(subject) cannot be merged: \(issue.message)\(rest); \(remedy)", code: code,
+        entity: issue.entity, property: issue.property, object: issue.object)
+    }
+    return Failure(
+      MergeError.Kind.conflicts.rawValue,
+      "\(subject) cannot be merged: \(Text.count(report.conflicts.count, "conflict")) without an answer, where ours "
+        + "remains; \(remedy)", code: code)
+  }
+
   // MARK: Output
 
   private func write(_ report: MergeReport) throws {
@@ -106,13 +126,10 @@ struct MergeRunner {
   }
 
   /// Writes the merged state.
-  private func dump(_ plan: MergePlan, _ report: MergeReport) throws {
+  private func dump(_ plan: MergePlan) throws {
     let output = Output()
     try plan.read { transaction in _ = try transaction.dump { try output.write($0) } }
     try output.flush()
-    if !report.conflicts.isEmpty {
-      global.note("\(Text.count(report.conflicts.count, "conflict")) without an answer: ours remains there")
-    }
   }
 }
 

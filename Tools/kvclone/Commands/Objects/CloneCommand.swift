@@ -52,7 +52,7 @@ struct CloneCommand: ToolCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Point links between cloned objects at the clones, or keep them on the originals.", valueName: "remap|keep"))
+      "Point links between cloned objects at the clones, or keep them on the sources.", valueName: "remap|keep"))
   var references: References = .remap
 
   @Option(name: .customLong("max-objects"), help: "Fail if the clone has more objects than this (default: no limit).")
@@ -81,8 +81,8 @@ struct CloneCommand: ToolCommand {
   @Flag(
     name: .customLong("keeps-base"),
     help: """
-      Make a draft, which `merge` merges back into the originals. Until then, the store retains the preimages of all \
-      later changes.
+      Create a draft: clones that `merge` merges back into their sources. While it is open, the store retains the \
+      preimages of all later changes.
       """)
   var keepsBase = false
 
@@ -107,8 +107,8 @@ struct CloneCommand: ToolCommand {
 
   @Option(
     help: ArgumentHelp(
-      "With --into: links to objects that are not cloned go to matching objects (equal unique values), stay empty, or fail "
-        + "the clone (default: match).",
+      "With --into: links to objects that are not cloned go to matching objects (equal unique values), stay empty, or "
+        + "fail the clone (default: match).",
       valueName: "match|match-or-empty|empty|refuse"))
   var outside: Outside?
 
