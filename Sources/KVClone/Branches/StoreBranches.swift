@@ -10,7 +10,7 @@ import KVCloneRecords
 /// The branches of a store: writable views of its state at one time, each an ``ObjectStore``.
 ///
 /// ```swift
-/// let draft = try store.branches.create("spring-prices")
+/// let spring = try store.branches.create("spring-prices")
 /// try draft.write { tx in try tx.set(article, ["price": 12]) }
 /// ```
 ///

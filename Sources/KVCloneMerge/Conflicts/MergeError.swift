@@ -74,6 +74,18 @@ public struct MergeError: KVCloneError {
     self.issues = issues
   }
 
+  /// The error of answers that no longer fit.
+  package init(staleAnswersOf conflicts: ConflictList<ObjectConflict>) {
+    let first = conflicts.first
+    let place = first.map { first in first.property.map { "\(first.object).\($0)" } ?? first.object } ?? "a conflict"
+    let rest = conflicts.count > 1 ? " (and \(conflicts.count - 1) more)" : ""
+    self.init(
+      .staleAnswers,
+      "the answer for \(place)\(rest) no longer fits: the conflict is gone, or has other values; remove the answer, "
+        + "and plan the merge again",
+      entity: first?.entity, property: first?.property, object: first?.object, conflicts: conflicts)
+  }
+
   /// An error about a list of conflicts, named after the first one.
   package init(_ kind: Kind, about conflicts: ConflictList<ObjectConflict>, _ remedy: String) {
     let first = conflicts.first

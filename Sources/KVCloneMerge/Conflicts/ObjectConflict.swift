@@ -40,11 +40,12 @@ public struct ObjectConflict: Sendable, Hashable {
   public let entity: String
   /// The attribute, element (`composite.element`), relationship or constraint; nil for conflicts of whole objects.
   public let property: String?
-  /// The second object: theirs with the same unique values, or the deleted object that takes this one along.
+  /// The second object: theirs with the same unique values, or the deleted object whose delete rule would delete
+  /// this one.
   public let other: ObjectID?
   /// The side with the deletion, for `deletedOurs`, `deletedTheirs` and `takenAlong`; nil for other kinds.
   public let side: MergeSide?
-  /// The value at the fork; nil for conflicts of whole objects.
+  /// The value in the base; nil for conflicts of whole objects.
   public let base: Value?
   /// The present value of ours.
   public let ours: Value?
@@ -69,7 +70,7 @@ public struct ObjectConflict: Sendable, Hashable {
     case .inverseTaken: "both sides gave \(object) another partner in \(property ?? "a relationship")"
     case .deletedOurs: "ours deleted \(object), and theirs changed it"
     case .deletedTheirs: "theirs deleted \(object), and ours changed it"
-    case .takenAlong: "a delete rule would also delete \(object)"
+    case .takenAlong: "the deletion of another object would also delete \(object) by a delete rule"
     case .notUnique: "both sides have an object with the values of \(object) under \(property ?? "a constraint")"
     }
   }
@@ -101,7 +102,7 @@ extension ObjectConflict {
   }
 
   var place: Place {
-    // The object that takes another along may change without any change of the question.
+    // The deleted object may change without any change of the question.
     Place(id: id, kind: kind, property: property, other: kind == .takenAlong ? nil : other)
   }
 }

@@ -3,7 +3,7 @@
 #else
   import Foundation
 #endif
-import KVClone
+package import KVClone
 public import KVCloneCore
 public import KVCloneModel
 import KVCloneRecords
@@ -14,8 +14,8 @@ import KVCloneRecords
 /// ```swift
 /// var options = CloneOptions()
 /// options.keepsBase = true
-/// let draft = try store.clone(article, options: options).root
-/// try store.write { tx in try tx.set(draft, ["title": "New title"]) }
+/// let draft = try store.clone([article], options: options).root
+/// try store.write { tx in try tx.set(draft, "title", "New title") }
 /// try store.drafts.merge(draft)
 /// ```
 public struct StoreDrafts: Sendable {
@@ -51,13 +51,23 @@ public struct StoreDrafts: Sendable {
     return try base.state(ofCopy: Int(draft.copy), in: session) == .open
   }
 
+  /// Returns the state in which a draft was cloned; nil for an object that is no clone with a base.
+  package func base(of clone: ObjectID) throws(StoreError) -> Snapshot? {
+    let session = try store.readSession()
+    guard let draft = try CloneBase.draft(of: clone, in: session)?.draft,
+      let base = try CloneBase.find(draft.base, in: session)
+    else { return nil }
+    return Snapshot(SnapshotInfo(base.name, base.value, modelVersion: session.schema.model.versionIdentifier), store)
+  }
+
   /// Plans to merge a draft into its sources.
   ///
   /// - Parameters:
   ///   - clone: any clone of the draft.
   ///   - options: the treatment of conflicts.
   /// - Throws: `objectNotFound`; ``MergeError`` of the kinds `notRelated`, `baseExpired`, `rootDeleted`, `draftInUse`,
-  ///   `incompatibleModel`, and for rules and answers that cannot be used.
+  ///   `incompatibleModel`, `idempotencyKeyReused`, and for rules and answers that cannot be used;
+  ///   `invalidConfiguration` for an idempotency key that is empty or too long.
   public func planMerge(_ clone: ObjectID, options: MergeOptions = MergeOptions()) throws -> MergePlan {
     try MergeCall(DraftMerge(store, clone), options).plan()
   }
@@ -66,8 +76,9 @@ public struct StoreDrafts: Sendable {
   /// ``MergeOptions/keepsClones`` are ordinary objects (P7).
   ///
   /// - Throws: ``MergeError`` if there are conflicts without an answer, answers that no longer fit, or violated rules
-  ///   of the model, and the errors of ``planMerge(_:options:)``; `busy`, `diskFull` and other errors of a write
-  ///   transaction. Nothing is merged then.
+  ///   of the model, and of the kinds `limitExceeded` and `cancelled`; the errors of ``planMerge(_:options:)``, of
+  ///   hooks and of ``MergeOptions/resolve``; `busy`, `diskFull` and other errors of a write transaction. Nothing is
+  ///   merged then.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func merge(_ clone: ObjectID, options: MergeOptions = MergeOptions()) throws -> MergeResult {

@@ -1,5 +1,17 @@
 import KVCloneModel
 
+extension ObjectConflict {
+  /// The answers that the conflict takes, in words.
+  fileprivate var answers: String {
+    if kind == .order { return "a side, or an order of all members" }
+    return switch ours {
+    case .attribute?: "a side, or a value of the attribute"
+    case .object?: "a side, or an object"
+    case .members?, nil: "a side only"
+    }
+  }
+}
+
 /// Finds the answers of conflicts, and keeps all conflicts of a plan with their answers.
 struct ConflictResolver {
   private let closure: (@Sendable (ObjectConflict) throws -> ConflictAnswer?)?
@@ -54,6 +66,6 @@ struct ConflictResolver {
       case .object: if case .object = conflict.ours { true } else { false }
       case .order: conflict.kind == .order
       }
-    if !fits { throw conflict.invalidAnswer("a conflict of the kind \(conflict.kind.rawValue) takes another answer") }
+    if !fits { throw conflict.invalidAnswer("this conflict takes \(conflict.answers)") }
   }
 }

@@ -8,10 +8,11 @@ public import KVCloneModel
 
 /// The treatment of conflicts in a merge.
 ///
-/// Without options, a merge with a conflict is rejected. The strongest rule wins: an answer, the closure ``resolve``, a
+/// A conflict that no rule decides rejects the merge. The strongest rule wins: an answer, the closure ``resolve``, a
 /// rule of the call, ``policy``, the model's `userInfo`.
 public struct MergeOptions: Sendable {
-  /// The side that wins every conflict without an answer or a rule of the call; nil rejects a merge with conflicts.
+  /// The side that wins every conflict without an answer or a rule of the call; nil leaves them to the rules of the
+  /// model.
   ///
   /// It replaces all rules of the model: `sum`, `max` and `skip` of `userInfo` do not apply.
   public var policy: MergeSide?
@@ -31,8 +32,8 @@ public struct MergeOptions: Sendable {
   /// A key of 1 to 255 UTF-8 bytes that makes the call idempotent; nil for none (M11).
   ///
   /// A second call with the same key and arguments merges nothing and returns the result of the first call. The same
-  /// key with other arguments is an error. ``resolve`` and ``progress`` cannot be compared and are not part of the
-  /// arguments. A store and its branches have the same keys.
+  /// key with other arguments is an error. ``resolve``, ``progress``, ``retainedSnapshots``, ``listedChanges`` and
+  /// ``idempotencyExpiresAt`` are not part of the arguments. A store and its branches have the same keys.
   public var idempotencyKey: String?
   /// The time at which the store forgets the key. With nil, the key stays until it is purged.
   public var idempotencyExpiresAt: Date?
@@ -40,14 +41,16 @@ public struct MergeOptions: Sendable {
   public var maxObjects: Int?
   /// The maximum number of bytes to write, as a plan estimates them; nil for no limit.
   public var maxBytes: UInt64?
-  /// Whether each side that moves gets an automatic snapshot of its state before the merge. The default is true.
+  /// Whether each side that the merge changes gets an automatic snapshot of its state before. A publish also changes
+  /// the branch. The default is true.
   public var createsSnapshots = true
-  /// The number of automatic snapshots of merges that the store and each branch keep, at least 1. The default is 10.
+  /// The number of automatic snapshots of merges that the store and each branch keep. The default is 10; smaller
+  /// numbers than 1 count as 1.
   ///
   /// ``StoreOptions/snapshotRetention`` does not count them.
   public var retainedSnapshots = 10
   /// Whether the clones of a draft stay, as ordinary objects without a base (P7). The default is false: they are
-  /// deleted.
+  /// deleted. Without effect for branches.
   public var keepsClones = false
   /// The maximum number of objects in ``MergePlan/changes``. The default is 1,000.
   public var listedChanges = 1_000

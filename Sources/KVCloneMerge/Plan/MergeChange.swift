@@ -16,7 +16,7 @@ public struct MergeChange: Sendable, Hashable {
   public struct Property: Sendable, Hashable, Codable {
     /// The attribute, element (`composite.element`) or relationship.
     public let name: String
-    /// The value at the fork; nil if the object did not exist.
+    /// The value in the base; nil if the object did not exist there.
     public let base: ObjectConflict.Value?
     /// The present value of ours; nil if ours has no such object.
     public let ours: ObjectConflict.Value?

@@ -4,7 +4,7 @@ public struct MergeCount: Sendable, Hashable, Codable {
   public var inserted: Int
   /// The number of objects with other attributes or links.
   public var updated: Int
-  /// The number of deleted objects, including those that delete rules take along.
+  /// The number of deleted objects, including those that delete rules delete.
   public var deleted: Int
 
   /// Creates counts.

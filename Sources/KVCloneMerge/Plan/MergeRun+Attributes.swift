@@ -86,9 +86,12 @@ extension MergeRun {
   ) throws -> AttributeValue? {
     guard let value else { return nil }
     if known.contains(value) { return value }
-    if case .blob = value { throw conflict.invalidAnswer("only a blob of the conflict can be chosen") }
+    if case .blob = value {
+      throw conflict.invalidAnswer("the blob is none of the conflict; choose a side, or give the bytes")
+    }
     guard let accepted = attribute.description.type.coerce(value) else {
-      throw conflict.invalidAnswer("it is no value of the type \(attribute.description.type.rawValue)")
+      throw conflict.invalidAnswer(
+        "the value is not of the type \(attribute.description.type.rawValue); give such a value, or choose a side")
     }
     return accepted
   }

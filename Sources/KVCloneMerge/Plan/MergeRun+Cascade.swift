@@ -3,7 +3,7 @@ import KVCloneModel
 
 /// The delete rules of deleted objects in the result (M4).
 extension MergeRun {
-  /// Finds the objects that delete rules take along, and asks about those that the side with the deletion had not
+  /// Finds the objects that delete rules delete, and asks about those that the side with the deletion had not
   /// deleted itself. The links of objects that stay are removed, so that the delete call reaches nothing else.
   func cascade() throws {
     let taken = ScratchArray<UInt64>(in: space)
@@ -66,8 +66,8 @@ extension MergeRun {
     return fingerprint
   }
 
-  /// Returns the members of a deleted object that its delete rules reach: those of the result, and those that theirs gave
-  /// to an object that ours had deleted, so that both directions have the same conflicts (M17).
+  /// Returns the members of a deleted object that its delete rules reach: those of the result, and those that theirs
+  /// gave to an object that ours had deleted, so that both directions have the same conflicts (M17).
   private func reachedMembers(of id: ObjectID, _ relationship: CompiledRelationship) throws -> [ObjectID] {
     let present = try members(id, relationship)
     guard ends.isCompared(relationship), !restored.contains(id), try ours.hasDeleted(id),

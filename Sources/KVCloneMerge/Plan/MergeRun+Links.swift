@@ -66,7 +66,8 @@ extension MergeRun {
     case .object(let target):
       if let target {
         guard let other = try self.entity(target), other.isKind(of: relationship.destinationCode) else {
-          throw conflict.invalidAnswer("the target does not exist, or is of another entity")
+          throw conflict.invalidAnswer(
+            "the target does not exist in the result, or is of another entity; choose another object, nil or a side")
         }
       }
       try wish(id, relationship, target, isChosen: true)

@@ -52,7 +52,8 @@ extension MergeRun {
       case .side(.theirs): merged = order.merged(.theirs)
       case .order(let list):
         guard list.count == result.count, Set(list) == Set(result) else {
-          throw conflict.invalidAnswer("an order lists each member of the result once")
+          throw conflict.invalidAnswer(
+            "the list has \(result.count) members in the result; list each of them once, or choose a side")
         }
         merged = list
       default: break

@@ -82,7 +82,8 @@ extension MergeRun {
       try links.remove(rivals.ours, relationship, rivals.partner)
       guard let chosen else { return }
       guard let other = try self.entity(chosen), other.relationshipIndexByCode[relationship.code] != nil else {
-        throw conflict.invalidAnswer("the partner does not exist, or is of another entity")
+        throw conflict.invalidAnswer(
+          "the partner does not exist in the result, or is of another entity; choose another one, nil or a side")
       }
       // Its own wish is replaced, whether it was settled before or not.
       try partnerWishes.set(

@@ -28,7 +28,7 @@ final class MergeRun {
   /// The objects of ours that theirs had deleted, and that an answer keeps.
   var kept = ObjectSet()
   var deleted = DeletedObjects()
-  /// The objects that delete rules would take along, and that stay.
+  /// The objects that delete rules would delete, and that stay.
   var keptAlong = ObjectSet()
   /// The objects with an open conflict about their existence. No other conflict follows from them, so that both
   /// directions have the same conflicts (M17).

@@ -31,15 +31,15 @@ extension PlannedMerge {
     if let limit = options.maxObjects, count > limit {
       throw MergeError(
         .limitExceeded,
-        "the merge changes \(count) objects, and maxObjects is \(limit); raise it, or publish chosen objects; "
-          + "nothing was merged")
+        "the merge changes \(count) objects, and maxObjects is \(limit); raise it, or publish only some objects of a "
+          + "branch; nothing was merged")
     }
     let byteCount = operations.estimatedByteCount
     if let limit = options.maxBytes, byteCount > limit {
       throw MergeError(
         .limitExceeded,
-        "the merge writes about \(byteCount) bytes, and maxBytes is \(limit); raise it, or publish chosen "
-          + "objects; nothing was merged")
+        "the merge writes about \(byteCount) bytes, and maxBytes is \(limit); raise it, or publish only some objects "
+          + "of a branch; nothing was merged")
     }
   }
 

@@ -39,8 +39,7 @@ package struct PlannedMerge: Sendable {
   /// Throws the reason why the plan cannot be carried out.
   package func requireMergeable() throws(MergeError) {
     if !staleAnswers.isEmpty {
-      throw MergeError(
-        .staleAnswers, about: ConflictList(staleAnswers), "an answer no longer fits; plan the merge again")
+      throw MergeError(staleAnswersOf: ConflictList(staleAnswers))
     }
     if !openConflicts.isEmpty {
       throw MergeError(

@@ -1,7 +1,7 @@
 public import KVClone
 public import KVCloneModel
 
-/// Merges of branches: *publish* takes the changes of a branch into the store, *update* those of the store into the
+/// Merges of branches: *publish* merges the changes of a branch into the store, *update* those of the store into the
 /// branch.
 ///
 /// ```swift
@@ -11,7 +11,7 @@ public import KVCloneModel
 /// if plan.canMerge { try store.branches.publish("spring-prices") }
 /// ```
 extension StoreBranches {
-  /// Plans to take the changes of a branch into the store, without the write lock. Ours is the store.
+  /// Plans to merge the changes of a branch into the store, without the write lock. Ours is the store.
   ///
   /// - Parameters:
   ///   - name: the name of the branch.
@@ -21,8 +21,9 @@ extension StoreBranches {
   ///     objects.
   ///   - options: the treatment of conflicts.
   /// - Throws: `branchNotFound`; `unsupportedOnBranch` on a branch; `incompatibleModel`; `objectNotFound` for an object
-  ///   that neither side has; ``MergeError`` for rules and answers that cannot be used, and of the kind `draftInUse` if
-  ///   the branch has open drafts.
+  ///   that neither side has; ``MergeError`` for rules and answers that cannot be used, of the kind `draftInUse` if the
+  ///   branch has open drafts, and `idempotencyKeyReused`; `invalidConfiguration` for an idempotency key that is empty
+  ///   or too long.
   public func planPublish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions())
     throws -> MergePlan
   {
@@ -30,12 +31,13 @@ extension StoreBranches {
     return try MergeCall(BranchMerge(store, name, .publish), options).plan()
   }
 
-  /// Takes the changes of a branch into the store, in one transaction. Afterwards the branch shows the merged state,
+  /// Merges the changes of a branch into the store, in one transaction. Afterwards the branch shows the merged state,
   /// and has no changes of its own (M9).
   ///
   /// - Throws: ``MergeError`` if there are conflicts without an answer, answers that no longer fit, or violated rules
-  ///   of the model, and the errors of ``planPublish(_:only:options:)``; `incompatibleModel`, `busy`, `diskFull` and
-  ///   other errors of a write transaction. Nothing is merged then.
+  ///   of the model, and of the kinds `limitExceeded` and `cancelled`; the errors of ``planPublish(_:only:options:)``,
+  ///   of hooks and of ``MergeOptions/resolve``; `busy`, `diskFull` and other errors of a write transaction. Nothing is
+  ///   merged then.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func publish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions()) throws
@@ -54,15 +56,15 @@ extension StoreBranches {
     return try await MergeCall(BranchMerge(store, name, .publish), options).runOnWriterThread()
   }
 
-  /// Plans to take the changes of the store into a branch, without the write lock. Ours is the branch.
+  /// Plans to merge the changes of the store into a branch, without the write lock. Ours is the branch.
   ///
   /// - Throws: the errors of ``planPublish(_:only:options:)``.
   public func planUpdate(_ name: String, options: MergeOptions = MergeOptions()) throws -> MergePlan {
     try MergeCall(BranchMerge(store, name, .update), options).plan()
   }
 
-  /// Takes the changes of the store into a branch, in one transaction. Afterwards the base of the branch is the store's
-  /// state, and the branch has as its own what differs from it (M9).
+  /// Merges the changes of the store into a branch, in one transaction. Afterwards the base of the branch is the state
+  /// of the store, and the branch has as its own what differs from it (M9).
   ///
   /// - Throws: the errors of `publish(_:only:options:)`.
   @available(*, noasync, message: "use the asynchronous form")

@@ -4,9 +4,11 @@ public enum MergeRule: String, Sendable, Hashable, Codable, CaseIterable {
   case ours
   /// Takes the value of the side that is merged.
   case theirs
-  /// Adds the differences of both sides to the number of the base, also if both are equal.
+  /// Adds the differences of both sides to the number of the base, also if both are equal. If one of the three is no
+  /// number, or the sum does not fit the type, the next rule that names a side decides.
   case sum
-  /// Takes the greater number or the later date, if both sides changed it.
+  /// Takes the greater number or the later date, if both sides changed it. If ours or theirs is neither, the next rule
+  /// that names a side decides.
   case max
   /// Never takes a change of the side that is merged, also without a conflict.
   case skip
