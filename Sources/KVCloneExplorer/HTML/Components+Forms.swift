@@ -37,16 +37,18 @@ extension Components {
     hint: String? = nil, isMonospaced: Bool = false, hasLines: Bool = false
   ) -> HTML {
     let description: HTML? = hint.map { _ in " aria-describedby=\"hint-\(name)\"" }
+    let names: HTML = "id=\"field-\(name)\" name=\"\(name)\""
+    let rowCount = min(10, value.count { $0.isNewline } + 1)
     let attributes: HTML = """
-      id="field-\(name)" name="\(name)" placeholder="\(placeholder)"\
+      placeholder="\(placeholder)"\
       \(isMonospaced ? " class=\"code\" spellcheck=\"false\" autocapitalize=\"off\"" as HTML : "") autocomplete="off"\
       \(description)
       """
     // A parser of HTML ignores a line break at the beginning of the text.
     let field: HTML =
       hasLines
-      ? "<textarea \(attributes) rows=\"\(min(10, value.count { $0.isNewline } + 1))\">\n\(HTML.lines(value))</textarea>"
-      : "<input \(attributes) type=\"\(type)\" value=\"\(value)\">"
+      ? "<textarea \(names) \(attributes) rows=\"\(rowCount)\">\n\(HTML.lines(value))</textarea>"
+      : "<input \(names) type=\"\(type)\" value=\"\(value)\" \(attributes)>"
     return """
       <div class="field"><label for="field-\(name)">\(label)</label>\(field)\
       \(hint.map { "<p class=\"hint\" id=\"hint-\(name)\">\($0)</p>" as HTML })</div>
