@@ -34,10 +34,12 @@ struct MigrationPairTests {
   func pairs() throws {
     let sample = Self.wanted.flatMap(UInt64.init) ?? UInt64(Date().timeIntervalSince1970)
     var generator = SeededGenerator(seed: sample)
-    let chosen = Self.isWhole ? Self.pairs : Array(Self.pairs.shuffled(using: &generator).prefix(6))
+    let chosen = Self.isWhole ? Self.pairs : Self.pairs.shuffled(using: &generator)
     #expect(Self.pairs.count > 400)
     var (done, refused, survivors) = (0, 0, 0)
     for (index, pair) in chosen.enumerated() {
+      // Several in a row can be pairs that cannot be inferred.
+      if !Self.isWhole, index >= 6, done > 0, survivors > 0 { break }
       for round in 1...(MigrationCorpusTests.seeds ?? 1) {
         let seed = sample &+ UInt64(index) &+ round &* 1_000
         let (source, destination) = (pair.bundle.versions[pair.from], pair.bundle.versions[pair.to])
