@@ -40,8 +40,8 @@ public struct ObjectConflict: Sendable, Hashable {
   public let entity: String
   /// The attribute, element (`composite.element`), relationship or constraint; nil for conflicts of whole objects.
   public let property: String?
-  /// The second object: theirs with the same unique values, or the deleted object whose delete rule would delete
-  /// this one.
+  /// The second object: theirs with the same unique values, or the deleted object with the delete rule that would
+  /// delete this one.
   public let other: ObjectID?
   /// The side with the deletion, for `deletedOurs`, `deletedTheirs` and `takenAlong`; nil for other kinds.
   public let side: MergeSide?

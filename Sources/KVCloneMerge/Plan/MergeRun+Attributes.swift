@@ -91,7 +91,7 @@ extension MergeRun {
     }
     guard let accepted = attribute.description.type.coerce(value) else {
       throw conflict.invalidAnswer(
-        "the value is not of the type \(attribute.description.type.rawValue); give such a value, or choose a side")
+        "the value is not of the type \(attribute.description.type.rawValue); give one of this type, or choose a side")
     }
     return accepted
   }

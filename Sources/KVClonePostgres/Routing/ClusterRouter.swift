@@ -11,7 +11,7 @@
 
     init(_ timeout: Duration) { self.timeout = timeout }
 
-    /// Whether the call can try once more. The time starts with the first failure: what the call waited for before,
+    /// Whether the call can try again. The time starts with the first failure: what the call waited for before,
     /// such as a thread or other writes, says nothing about the move.
     mutating func continues() -> Bool {
       let now = ContinuousClock.now
