@@ -105,8 +105,12 @@ extension DictionaryMerge {
   // MARK: What deletions take along (M4)
 
   mutating func takeAlong() {
+    // If deletions of both sides reach an object, the first one decides which side's it is.
     var waiting = deleters.keys.sorted()
-    while let id = waiting.popLast() {
+    var position = 0
+    while position < waiting.count {
+      let id = waiting[position]
+      position += 1
       guard let deleter = deleters[id] else { continue }
       for relationship in model.relationships(entity(id)) where relationship.deleteRule == .cascade {
         for member in reached(from: id, relationship, deleter) {

@@ -46,13 +46,15 @@ private struct OracleComparison {
       var source = EditSource(
         model: history.model, entities: history.entities, seed: history.seed &+ UInt64(round) &* 0x9E37)
       source.nextID = 20_000 * round + 10_001
-      try subject.apply(source.transactions(source.random.below(4), from: &ours, inserts: 15), to: .ours)
+      let oursEdits = source.transactions(source.random.below(4), from: &ours, inserts: 15)
+      try subject.apply(oursEdits, to: .ours)
       source.nextID = 20_000 * round + 20_001
-      try subject.apply(source.transactions(source.random.below(4), from: &theirs, inserts: 15), to: .theirs)
+      let theirsEdits = source.transactions(source.random.below(4), from: &theirs, inserts: 15)
+      try subject.apply(theirsEdits, to: .theirs)
       let direction: MergeDirection = source.random.isTrue(50) ? .publish : .update
       if let text = try differenceOfSides() { return "before round \(round), \(text)" }
       if let text = try merge(direction, source.options(), &tally) {
-        return "round \(round), \(direction): \(text)"
+        return "round \(round), \(direction): \(text); ours \(oursEdits), theirs \(theirsEdits)"
       }
     }
     return nil
