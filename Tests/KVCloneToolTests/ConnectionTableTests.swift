@@ -34,7 +34,8 @@
       table.cancelAll()
     }
 
-    @Test("clients that read nothing leave their places to others", .timeLimit(.minutes(1)))
+    // The limit only ends a test that hangs: other tests block the threads of tasks for minutes.
+    @Test("clients that read nothing leave their places to others", .timeLimit(.minutes(30)))
     func readNothing() async throws {
       let table = ConnectionTable(capacity: 8, sendingTime: .zero)
       for _ in 0..<8 {
