@@ -224,7 +224,7 @@
       #expect(try places.target.openStore(places.name).countObjects("Tag") == before + 1)
     }
 
-    @Test("listeners of the old place end with an error", .timeLimit(.minutes(30)))
+    @Test("listeners of the old place end with an error")
     func listeners() async throws {
       let (places, store) = (places, try fill())
       let token = try #require(try store.history().last).token

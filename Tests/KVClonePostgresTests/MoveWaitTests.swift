@@ -8,7 +8,7 @@
   @testable import KVClonePostgres
 
   @Suite(
-    "Waits of moves with a response timeout", .serialized, .timeLimit(.minutes(30)),
+    "Waits of moves with a response timeout", .serialized,
     .enabled(if: ClusterFixture.isAvailable, "KVCLONE_POSTGRES names none"))
   struct MoveWaitTests {
     private static func fixture() throws -> ClusterFixture {

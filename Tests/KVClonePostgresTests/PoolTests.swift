@@ -8,7 +8,7 @@
   @testable import KVClonePostgres
 
   @Suite(
-    "The connections of a cluster object", .serialized, .timeLimit(.minutes(30)),
+    "The connections of a cluster object", .serialized,
     .enabled(if: ClusterFixture.isAvailable, "KVCLONE_POSTGRES names none"))
   struct PoolTests {
     @Test("a wait without an end gets the next free connection")

@@ -10,7 +10,7 @@
 
   /// Servers that keep their connections, and stop answering. Without a limit, each of these tests would wait forever.
   @Suite(
-    "A cluster that does not answer", .serialized, .timeLimit(.minutes(30)),
+    "A cluster that does not answer", .serialized,
     .enabled(if: ClusterFixture.isAvailable, "KVCLONE_POSTGRES names none"))
   struct SilentServerTests {
     private let fixture: ClusterFixture

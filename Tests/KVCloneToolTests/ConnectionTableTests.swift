@@ -34,8 +34,7 @@
       table.cancelAll()
     }
 
-    // The limit only ends a test that hangs: other tests block the threads of tasks for minutes.
-    @Test("clients that read nothing leave their places to others", .timeLimit(.minutes(30)))
+    @Test("clients that read nothing leave their places to others")
     func readNothing() async throws {
       let table = ConnectionTable(capacity: 8, sendingTime: .zero)
       for _ in 0..<8 {
@@ -43,8 +42,7 @@
         place.enter(.sending)
         place.attach(
           Task {
-            _ = try? await Task.sleep(for: .seconds(3600))
-            place.leave()
+            do { try await Task.sleep(for: .seconds(3600)) } catch { place.leave() }
           })
       }
       try await table.waitForPlace()

@@ -9,7 +9,7 @@
   @testable import KVClonePostgres
 
   @Suite(
-    "Entries that a write transaction reads ahead", .serialized, .timeLimit(.minutes(30)),
+    "Entries that a write transaction reads ahead", .serialized,
     .enabled(if: ClusterFixture.isAvailable, "KVCLONE_POSTGRES names none"))
   struct ReadAheadTests {
     private static func fixture(connections: Int = 8) throws -> ClusterFixture {
