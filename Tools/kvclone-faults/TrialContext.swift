@@ -28,10 +28,11 @@ final class TrialContext: Sendable {
     var copy: String?
 
     /// Whether two runs made the same call. The last writes of a group can fail in a transaction of their own, which
-    /// labels the write lock while the callers of the earlier ones acknowledge them: before some of them, or after.
+    /// labels the write lock and reads while the callers of the earlier ones acknowledge them: before some of them, or
+    /// after.
     func isSame(as other: TracedCall) -> Bool {
       var other = other
-      if operation == "label" { other.commit = commit }
+      if operation == "label" || operation == "read" { other.commit = commit }
       return self == other
     }
 
