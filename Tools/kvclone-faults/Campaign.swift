@@ -100,7 +100,8 @@ final class Campaign: Sendable {
       if options.flags.contains("--self-test") { return type == SelfTestFaults.self }
       return options.classes.isEmpty || options.classes.contains(type.name)
     }
-    let report = Report(command: try command(), isFull: !isQuick && options.values["--trial"] == nil)
+    let isPart = options.values["--trial"] != nil || options.values["--rows"] != nil
+    let report = Report(command: try command(), isFull: !isQuick && !isPart)
     StandardError.write("seed \(seed), in \(scratch)\n")
     let workers = try (0..<lanes).map { lane in
       let directory = "\(scratch)/lane-\(lane)"
@@ -108,14 +109,15 @@ final class Campaign: Sendable {
       return Lane(directory: directory)
     }
     for type in chosen {
-      for group in try type.groups(self) {
+      for group in try type.groups(self) where isChosen(group) {
         let result = run(group, workers)
         // With `--trial`, groups without the trial are omitted from the report.
         if options.values["--trial"] == nil || result.trials > 0 { report.add(type, group, result) }
       }
     }
-    if let trial = options.values["--trial"], report.trialCount == 0 {
-      throw Options.Wrong(description: "the chosen classes have no trial \(trial)")
+    if isPart, report.trialCount == 0 {
+      let what = options.values["--trial"].map { "trial \($0)" } ?? "row with this text that has trials"
+      throw Options.Wrong(description: "the chosen classes have no \(what)")
     }
     StandardError.write(report.summary + "\n")
     print(report.table)
@@ -123,6 +125,10 @@ final class Campaign: Sendable {
       try report.table.write(toFile: path, atomically: true, encoding: .utf8)
     }
     return report.hasFailed ? 1 : 0
+  }
+
+  private func isChosen(_ group: TrialGroup) -> Bool {
+    options.values["--rows"].map { group.title.localizedCaseInsensitiveContains($0) } ?? true
   }
 
   private func command() throws -> String {

@@ -5,8 +5,8 @@ struct Options: Sendable {
   struct Wrong: Error, CustomStringConvertible { let description: String }
 
   static let valueNames: Set<String> = [
-    "--seed", "--class", "--trial", "--report", "--jobs", "--scratch", "--shim", "--root", "--commits", "--states-file",
-    "--planted", "--seconds", "--process",
+    "--seed", "--class", "--rows", "--trial", "--report", "--jobs", "--scratch", "--shim", "--root", "--commits",
+    "--states-file", "--planted", "--seconds", "--process",
   ]
   static let flagNames: Set<String> = ["--quick", "--self-test", "--keep", "--commit-log", "--copies", "--soak"]
 
