@@ -189,7 +189,7 @@ struct SavepointTraceTests {
     }
   }
 
-  private static let count = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 100
+  private static let count = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 40
 
   /// A change that may follow a rolled-back one: none that needs serials if the rolled-back one has taken some.
   private static func other(after change: Change, _ random: inout SeededGenerator) -> Change {
