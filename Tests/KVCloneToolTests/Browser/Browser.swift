@@ -82,6 +82,12 @@
       try #require(try isTrue(expression), "\(expression) at \(place)", sourceLocation: location)
     }
 
+    /// Waits until the main part of the page shows at least this number of images, which load after the page.
+    func waitForImages(_ count: Int, _ location: SourceLocation = #_sourceLocation) throws {
+      let images = "[...document.querySelectorAll('main img')]"
+      try wait(until: "\(images).filter((image) => image.naturalWidth > 0).length >= \(count)", location)
+    }
+
     /// Runs a script that leads to another document, and waits until that is loaded.
     func follow(_ script: String, _ location: SourceLocation = #_sourceLocation) throws {
       try evaluateVoid("window.isLeft = true; \(script)")

@@ -70,7 +70,7 @@
       let browser = site.browser
       try site.open("/objects/\(subject.object)")
       #expect(try browser.text(Self.heading) == subject.text)
-      if subject.hasImage { #expect(try browser.isTrue("document.querySelector('main img').naturalWidth > 0")) }
+      if subject.hasImage { try browser.waitForImages(1) }
       try browser.follow("\(link("/objects/\(subject.neighbour)/")).click()")
       let neighbour = try site.place
       // The inverse leads back.

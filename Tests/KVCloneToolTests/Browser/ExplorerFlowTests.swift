@@ -55,7 +55,7 @@
       let site = try ExplorerSite()
       let browser = site.browser
       try site.open("/objects/Photo/1")
-      #expect(try browser.isTrue("document.querySelector('main img').naturalWidth > 0"))
+      try browser.waitForImages(1)
       let album = try browser.text("document.querySelector('main a[href^=\"/objects/Album/\"]').getAttribute('href')")
       try browser.follow("document.querySelector('main a[href^=\"/objects/Album/\"]').click()")
       #expect(try site.place == album)
@@ -117,9 +117,7 @@
       try site.open("/time")
       try browser.follow("document.querySelector('main a[href^=\"/compare\"]').click()")
       try browser.follow("document.querySelector('main a[href^=\"/compare/Photo/1?\"]').click()")
-      #expect(
-        try browser.text("[...document.querySelectorAll('main img')].filter((img) => img.naturalWidth > 0).length")
-          == "2")
+      try browser.waitForImages(2)
       let row = "[...document.querySelectorAll('main tr')].find((row) => row.cells[0].innerText.startsWith('title'))"
       let values = try browser.text("[...\(row).cells].slice(1).map((cell) => cell.innerText.trim()).join('|')")
       #expect(values.hasPrefix(title + "|") && values.hasSuffix("|Changed"), "\(values)")
