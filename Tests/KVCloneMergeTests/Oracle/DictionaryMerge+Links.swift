@@ -105,7 +105,7 @@ extension DictionaryMerge {
   // MARK: What deletions take along (M4)
 
   mutating func takeAlong() {
-    // If deletions of both sides reach an object, the first one decides which side's it is.
+    // If deletions of both sides reach an object, the conflict is that of the first one.
     var waiting = deleters.keys.sorted()
     var position = 0
     while position < waiting.count {
