@@ -119,9 +119,12 @@ struct MergeRunner {
     }
     let answered = report.answeredCount == 0 ? "" : "; \(Text.count(report.answeredCount, "conflict")) resolved"
     try output.paragraph("merged \(subject): \(report.objects.summary)\(answered)")
-    if !report.snapshots.isEmpty {
-      let noun = report.snapshots.count == 1 ? "snapshot" : "snapshots"
-      try output.paragraph("state before the merge: \(noun) \(report.snapshots.joined(separator: ", "))")
+    // A publish has one of the store and one of the branch, usually with the same name.
+    let names = report.snapshots
+    if names.count == 2 {
+      try output.paragraph("state before the merge: snapshot \(names[0]) of the store, \(names[1]) of \(subject)")
+    } else if let name = names.first {
+      try output.paragraph("state before the merge: snapshot \(name)")
     }
   }
 
