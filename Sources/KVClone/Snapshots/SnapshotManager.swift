@@ -218,7 +218,7 @@ package struct SnapshotManager: ~Copyable, SessionOwner {
           .snapshotInUse,
           "the snapshot \(name) is the base of a branch; delete the branch first (`branch list` shows it)")
       }
-      if found.value.isDraft {
+      if found.value.isDraft, try !CloneBase.namesOfOver(in: session).contains(name) {
         throw StoreError(
           .snapshotInUse,
           "the snapshot \(name) is the base of a draft; merge or delete the draft first (`merge --list` shows it)")

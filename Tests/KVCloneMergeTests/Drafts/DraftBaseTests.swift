@@ -32,6 +32,26 @@ import Testing
     try fixture.check()
   }
 
+  @Test("P1: a base that no clone needs any more can be deleted by name", arguments: [false, true])
+  func p1DeletedByName(keepsClones: Bool) throws {
+    let fixture = try DraftFixture()
+    let store = fixture.store
+    let draft = try fixture.draft()
+    let base = try #require(try store.branches.bases().first)
+    try store.set(draft, "title", "edited")
+    var options = MergeOptions()
+    options.keepsClones = keepsClones
+    try store.drafts.merge(draft, options: options)
+    #expect(try store.branches.bases().map(\.name) == [base.name])
+    try store.deleteSnapshot(named: base.name)
+    #expect(try store.branches.bases().isEmpty)
+    try fixture.check()
+    let expired = try fixture.draft { $0.baseExpiresAt = Date(timeIntervalSinceNow: -1) }
+    try store.deleteSnapshots(named: store.branches.bases().map(\.name))
+    #expect(try store.exists(expired) && store.branches.bases().isEmpty)
+    try fixture.check()
+  }
+
   @Test("P1: what hooks and the rest of the cloning transaction did is no change", arguments: StorageKind.allCases)
   func p1StateAtTheCommit(_ kind: StorageKind) throws {
     let fixture = try DraftFixture(kind)
