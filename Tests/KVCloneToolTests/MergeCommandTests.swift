@@ -236,9 +236,14 @@ struct MergeCommandTests {
     #expect(values.map { $0["size"] as? Int } == [100_000, 100_000, 100_000])
     let digests = Set(values.compactMap { $0["digest"] as? String })
     #expect(digests.count == 3 && digests.allSatisfy { !$0.isEmpty })
-    func answer(_ value: Any) throws {
-      let answered = conflict.merging(["answer": ["value": value]]) { $1 }
-      try JSONSerialization.data(withJSONObject: [answered]).write(to: URL(fileURLWithPath: scratch.file("a.json")))
+    // The members of the answer have another order than those of the conflict.
+    func answer(_ value: [String: Any]) throws {
+      var text = String(
+        decoding: try JSONSerialization.data(withJSONObject: conflict, options: .sortedKeys), as: UTF8.self)
+      let digest = try #require(value["digest"] as? String)
+      text.removeFirst()
+      text = #"[{"answer":{"value":{"size":100000,"digest":"\#(digest)"}},\#(text)]"#
+      try Data(text.utf8).write(to: URL(fileURLWithPath: scratch.file("a.json")))
     }
     try answer(values[0])
     let refused = try scratch.tool("branch", "merge", "spring", "--answers", "a.json")

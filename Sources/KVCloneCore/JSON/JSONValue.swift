@@ -34,6 +34,11 @@ package struct JSONObject: Sendable, Equatable {
 
   package init() {}
 
+  /// Members have no order in JSON, and other programs change it.
+  package static func == (first: Self, second: Self) -> Bool { first.sorted == second.sorted }
+
+  private var sorted: [Member] { members.sorted { $0.name < $1.name } }
+
   /// The value with this name. Linear: objects of a line are small, and large ones are iterated.
   package subscript(name: String) -> JSONValue? {
     members.first { $0.name == name }?.value

@@ -14,6 +14,16 @@ struct JSONTests {
     #expect(writer.text == #"{"a":[1,-0,2500,"xé😀\n\u0001\"\\/",true,false,null,{},[]],"b":{"c":1e-7}}"#)
   }
 
+  @Test("objects are equal in any order of their members")
+  func memberOrder() throws {
+    let value = try JSONParser.parse(#"{"size":3,"in":[{"a":1,"b":2}]}"#)
+    #expect(try JSONParser.parse(#"{"in":[{"b":2,"a":1}],"size":3}"#) == value)
+    for other in [#"{"in":[{"b":2,"a":1}]}"#, #"{"in":[{"b":1,"a":2}],"size":3}"#, #"{"In":[{"a":1,"b":2}],"size":3}"#]
+    {
+      #expect(try JSONParser.parse(other) != value)
+    }
+  }
+
   @Test("integers keep every digit", arguments: [.min, .min + 1, -1, 0, 1, 9_007_199_254_740_993, .max] as [Int64])
   func integers(_ number: Int64) throws {
     #expect(try JSONParser.parse("\(number)") == .integer(number))
