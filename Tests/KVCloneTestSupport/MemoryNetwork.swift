@@ -9,7 +9,7 @@ package final class MemoryNetwork: EngineNetwork {
   package let readThreads: ReadThreads
   package let pinnedSnapshotDefaults: (limit: Int, maximumAge: Duration)
 
-  package init(place: String = "", threadCount: Int = 2, maximumAge: Duration = .seconds(3600)) {
+  package init(place: String = "", threadCount: Int = 2, maximumAge: Duration = .unreached) {
     self.place = place
     pinnedSnapshotDefaults = (2, maximumAge)
     readThreads = ReadThreads(count: threadCount)

@@ -155,7 +155,7 @@ package struct RegisterTasks: Sendable {
   }
 
   private func write(_ register: Int, _ value: Int64) async throws -> RegisterEvent {
-    try await store.write(timeout: .seconds(300)) { transaction in
+    try await store.write(timeout: .unreached) { transaction in
       var event = try observe([], transaction)
       try set(register, value, &transaction, &event)
       return event
@@ -163,7 +163,7 @@ package struct RegisterTasks: Sendable {
   }
 
   private func compareAndSet(_ register: Int, _ expected: Int64, _ value: Int64) async throws -> RegisterEvent {
-    try await store.write(timeout: .seconds(300)) { transaction in
+    try await store.write(timeout: .unreached) { transaction in
       var event = try observe([register], transaction)
       if event.observed[register] == expected { try set(register, value, &transaction, &event) }
       return event
@@ -171,7 +171,7 @@ package struct RegisterTasks: Sendable {
   }
 
   private func swap(_ first: Int, _ second: Int) async throws -> RegisterEvent {
-    try await store.write(timeout: .seconds(300)) { transaction in
+    try await store.write(timeout: .unreached) { transaction in
       var event = try observe([first, second], transaction)
       guard let (one, other) = (event.observed[first].flatMap { one in event.observed[second].map { (one, $0) } }),
         first != second
@@ -185,7 +185,7 @@ package struct RegisterTasks: Sendable {
   /// Writes a value in a failing transaction, so that it must never be visible.
   private func fail(_ register: Int, _ value: Int64) async throws {
     do {
-      try await store.write(timeout: .seconds(300)) { transaction in
+      try await store.write(timeout: .unreached) { transaction in
         try transaction.set(registers[register], "value", .integer(-value))
         throw Failed()
       }

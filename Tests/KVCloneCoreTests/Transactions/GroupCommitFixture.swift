@@ -44,11 +44,14 @@ final class GroupCommitFixture: Sendable {
   }
 
   /// Runs operations at the same time, all of which wait until the last one has been started: another write blocks the
-  /// queue. They are started one after the other, in the order of their numbers.
+  /// queue. Each one is in the queue before the next one starts, so their order is that of their numbers.
   ///
+  /// - Parameter isQueued: whether the operation with a number enters the queue; if not, the next one does not wait for
+  ///   it.
   /// - Returns: the results in the same order.
   func waiting<R: Sendable>(
-    _ count: Int, whileWaiting: @escaping @Sendable ([Task<R, any Error>]) async throws -> Void = { _ in },
+    _ count: Int, isQueued: (Int) -> Bool = { _ in true },
+    whileWaiting: @escaping @Sendable ([Task<R, any Error>]) async throws -> Void = { _ in },
     _ body: @escaping @Sendable (ObjectStore, Int) async throws -> R
   ) async throws -> [Result<R, any Error>] {
     let store = store
@@ -61,18 +64,13 @@ final class GroupCommitFixture: Sendable {
     }
     await Self.wait(for: isBlocking)
     var tasks: [Task<R, any Error>] = []
+    var queuedCount = 0
     for number in 0..<count {
-      let isStarted = DispatchSemaphore(value: 0)
-      tasks.append(
-        Task.detached {
-          isStarted.signal()
-          return try await body(store, number)
-        })
-      await Self.wait(for: isStarted)
-      // The rest of the way until the write waits takes microseconds.
-      if number % 8 == 7 { try await Task.sleep(for: .milliseconds(1)) }
+      tasks.append(Task.detached { try await body(store, number) })
+      guard isQueued(number) else { continue }
+      queuedCount += 1
+      await Self.onThread { [queuedCount] in while store.writerQueue.count < queuedCount { usleep(50) } }
     }
-    try await Task.sleep(for: .milliseconds(60))
     do {
       try await whileWaiting(tasks)
     } catch {
@@ -88,10 +86,12 @@ final class GroupCommitFixture: Sendable {
   }
 
   /// Waits on a separate thread, so that the tasks keep theirs.
-  static func wait(for semaphore: DispatchSemaphore) async {
+  static func wait(for semaphore: DispatchSemaphore) async { await onThread { semaphore.wait() } }
+
+  private static func onThread(_ body: @escaping @Sendable () -> Void) async {
     await withCheckedContinuation { continuation in
       Thread.detachNewThread {
-        semaphore.wait()
+        body()
         continuation.resume()
       }
     }
@@ -104,7 +104,7 @@ extension StoreOptions {
     var options = StoreOptions.tracking(author: "options")
     options.groupCommit.maximumCount = 10_000
     options.groupCommit.maximumByteCount = 1 << 30
-    options.groupCommit.maximumDuration = .seconds(600)
+    options.groupCommit.maximumDuration = .unreached
     change(&options)
     return options
   }

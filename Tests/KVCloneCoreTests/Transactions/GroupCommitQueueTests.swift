@@ -143,10 +143,7 @@ struct GroupCommitQueueTests {
   func otherOperations() async throws {
     let fixture = try GroupCommitFixture()
     let made = try SavepointFixture(fixture.store)
-    let results = try await fixture.waiting(
-      16, whileWaiting: { _ in try await Task.sleep(for: .milliseconds(200)) }
-    ) { store, number in
-      try await Task.sleep(for: .milliseconds(12 * number))
+    let results = try await fixture.waiting(16) { store, number in
       switch number % 4 {
       case 1: _ = try await store.clone([made.other])
       case 2: _ = try await store.createSnapshot(named: "s\(number)")

@@ -10,7 +10,7 @@ import Testing
 struct CloneClient {
   let explorer: Explorer
 
-  init(_ store: ObjectStore, allowsWrites: Bool = false, timeLimit: Duration = .seconds(120)) {
+  init(_ store: ObjectStore, allowsWrites: Bool = false, timeLimit: Duration = .unreached) {
     var options = ExplorerOptions()
     options.allowsWrites = allowsWrites
     options.requestTimeLimit = timeLimit

@@ -51,10 +51,7 @@ struct CrawlTests {
 
   private func crawl(_ store: ObjectStore, allowsWrites: Bool) async throws {
     let (changed, deleted) = try await fill(store)
-    let client = ExplorerClient(store) { options in
-      options.allowsWrites = allowsWrites
-      options.requestTimeLimit = .seconds(60)
-    }
+    let client = ExplorerClient(store) { options in options.allowsWrites = allowsWrites }
     let job = try #require(await client.post("/store/check").header("Location"))
     _ = try await client.wait(for: "The check found no issue.", at: job)
     var crawler = Crawler(client)

@@ -17,7 +17,7 @@ struct GridMemoryTests {
 
   @Test("pages of long texts are short in all formats, and have the size of each text")
   func longTexts() async throws {
-    let client = fixture.client { $0.requestTimeLimit = .seconds(60) }
+    let client = fixture.client()
     for format in ["", ".json", ".csv"] {
       let response = await client.send("GET", "/entities/Item\(format)?columns=title")
       #expect(response.status == 200 && response.text.utf8.count < 60_000, "\(format)")
@@ -52,7 +52,7 @@ struct GridMemoryTests {
 
   @Test("an export has whole texts, in short chunks")
   func export() async throws {
-    let client = fixture.client { $0.requestTimeLimit = .seconds(60) }
+    let client = fixture.client()
     let response = await client.send("GET", "/entities/Item.csv?all=1&columns=title")
     var count = 0
     var lines = 0
@@ -66,7 +66,7 @@ struct GridMemoryTests {
 
   @Test("the number of concurrent exports is bounded, and ended ones leave their places")
   func concurrentExports() async throws {
-    let client = fixture.client { $0.requestTimeLimit = .seconds(60) }
+    let client = fixture.client()
     let target = "/entities/Item.csv?all=1&columns=year"
     var open: [ExplorerResponse] = []
     for _ in 0..<8 {

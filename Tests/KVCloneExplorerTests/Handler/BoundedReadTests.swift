@@ -66,7 +66,7 @@ import Testing
       for book in books.suffix(100) { try tx.set(book, "pages", .integer(99)) }
       try tx.insert("Book", ["title": .string("new")])
     }
-    let reader = BoundedReader(store: test.store, deadline: Deadline(after: .seconds(600)))
+    let reader = BoundedReader(store: test.store, deadline: Deadline(after: .unreached))
     #expect(try await reader.read(at: nil, Self.contents) == test.store.read(Self.contents))
     let snapshot = try test.store.snapshot(named: "before")
     let before = try await snapshot.read(Self.contents)
@@ -117,7 +117,7 @@ import Testing
   }
 
   @Test func aCancelledTaskStopsReading() async throws {
-    let reader = BoundedReader(store: test.store, deadline: Deadline(after: .seconds(600)))
+    let reader = BoundedReader(store: test.store, deadline: Deadline(after: .unreached))
     let task = Task {
       try await reader.read(at: nil) { tx in while true { try tx.forEachObject(of: "Book") { _ in true } } }
     }
@@ -127,7 +127,7 @@ import Testing
   }
 
   @Test func pagesCannotWrite() async throws {
-    let reader = BoundedReader(store: test.store, deadline: Deadline(after: .seconds(600)))
+    let reader = BoundedReader(store: test.store, deadline: Deadline(after: .unreached))
     let error = await #expect(throws: StoreError.self) {
       try await reader.read(at: nil) { tx in
         try tx._withSession { session in

@@ -14,6 +14,7 @@ struct ExplorerClient: Sendable {
 
   init(_ store: ObjectStore, _ change: (inout ExplorerOptions) -> Void = { _ in }, routes: [Route]? = nil) {
     var options = ExplorerOptions()
+    options.requestTimeLimit = .unreached
     change(&options)
     explorer = routes.map { Explorer(store, options: options, routes: $0) } ?? Explorer(store, options: options)
   }

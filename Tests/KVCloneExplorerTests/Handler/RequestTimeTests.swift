@@ -42,7 +42,7 @@ import Testing
       test.store, { $0.requestTimeLimit = .milliseconds(20) },
       routes: [
         .get("/sleep") { _ in
-          try await Task.sleep(for: .seconds(3600))
+          try await Task.sleep(for: .unreached)
           return .page(EchoPage(name: ""))
         }
       ])
@@ -143,7 +143,7 @@ import Testing
 
   @Test func requestsBeyondTheLimitWaitForTheirTurn() async throws {
     let gate = Gate()
-    let client = client(gate, patience: .seconds(600))
+    let client = client(gate, patience: .unreached)
     let requests = (0..<10).map { _ in Task { await client.send("GET", "/gate").status } }
     try await until { gate.waiterCount == 2 && client.explorer.requests.waitingCount == 8 }
     gate.open()
@@ -153,7 +153,7 @@ import Testing
 
   @Test func tooManyRequestsAreRefused() async throws {
     let gate = Gate()
-    let client = client(gate, patience: .seconds(600))
+    let client = client(gate, patience: .unreached)
     let requests = (0..<34).map { _ in Task { await client.send("GET", "/gate").status } }
     try await until { client.explorer.requests.waitingCount == 32 }
     let refused = await client.send("GET", "/gate")

@@ -64,7 +64,7 @@ import Testing
     try Self.makeChanges(store)
     let expected = try store.diff(from: try store.snapshot(named: "before")).map(\.name)
     #expect(expected.count == 10_000)
-    let client = ExplorerClient(store) { $0.requestTimeLimit = .seconds(60) }
+    let client = ExplorerClient(store)
     var found: [String] = []
     var next: String?
     repeat {
@@ -179,7 +179,7 @@ import Testing
       try tx.set(book, "title", .string(String(repeating: "<é>", count: 1 << 20)))
       try tx.setMembers(book, "tags", [])
     }
-    let client = ExplorerClient(store) { $0.requestTimeLimit = .seconds(60) }
+    let client = ExplorerClient(store)
     let path = "/compare/Book/\(book.serial)"
     for target in [path, "/compare"] {
       let response = await client.send("GET", "\(target).json?from=before&to=&entity=Book")

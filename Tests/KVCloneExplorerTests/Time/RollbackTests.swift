@@ -136,10 +136,7 @@ import Testing
     let files = try TestStore(snapshotModel)
     try await files.store.createSnapshot(named: "empty")
     _ = try files.store.insert("Tag", count: RollbackPage.maximumUnrequested + 1)
-    let client = ExplorerClient(files.store) {
-      $0.allowsWrites = true
-      $0.requestTimeLimit = .seconds(60)
-    }
+    let client = ExplorerClient(files.store) { $0.allowsWrites = true }
     #expect(try await client.json("/rollback/empty")["checked"] as? Bool == false)
     #expect(await client.page("/rollback/empty").contains("plan=1"))
     #expect(try await client.json("/rollback/empty?plan=1")["checked"] as? Bool == true)

@@ -225,7 +225,7 @@ struct CloneContractPlanTests {
         ended.signal()
       }
       thread.start()
-      #expect(ended.wait(timeout: .now() + 60) == .success)
+      #expect(ended.wait(timeout: .now() + 600) == .success)
     }
     #expect(counted.value == 7000)
     #expect(try store.planClone([source.doc]).objectCount == 6)
