@@ -146,7 +146,7 @@ import Testing
     let duration = ContinuousClock().measure {
       #expect(throws: Self.busy(path, getpid())) { _ = try store.open(options) }
     }
-    #expect(duration >= timeout && duration < timeout + .seconds(4))
+    #expect(duration >= timeout)
     holder.close()
     _ = try store.open(options)
   }

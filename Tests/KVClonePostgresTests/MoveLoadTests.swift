@@ -67,7 +67,7 @@
       }
       /// Waits until the writers have made more writes.
       func wait(after count: Int) {
-        let end = ContinuousClock.now + .seconds(60)
+        let end = ContinuousClock.now + .seconds(600)
         while writers.reduce(0, { $0 + $1.value.acknowledged.count }) < count + 40, ContinuousClock.now < end {
           usleep(5_000)
         }

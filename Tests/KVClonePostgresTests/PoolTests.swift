@@ -29,7 +29,7 @@
       // Most likely, the other thread waits by then; the test is valid in any case.
       usleep(100_000)
       cluster.pool.give(back: first)
-      #expect(group.wait(timeout: .now() + 60) == .success)
+      #expect(group.wait(timeout: .now() + 600) == .success)
       #expect(isFound.withLock { $0 })
     }
 
@@ -51,7 +51,7 @@
           }
         }
       }
-      #expect(group.wait(timeout: .now() + 60) == .success)
+      #expect(group.wait(timeout: .now() + 600) == .success)
       #expect(errors.withLock { $0.map { "\($0)" } } == [])
       #expect(pool.holderCount == 0)
     }

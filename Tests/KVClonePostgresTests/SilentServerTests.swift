@@ -21,8 +21,8 @@
       fixture = try ClusterFixture(processes: 1)
       proxy = try ServerProxy(fixture)
       var options = PostgresOptions()
-      options.responseTimeout = .milliseconds(500)
-      options.resolveTimeout = .milliseconds(500)
+      options.responseTimeout = .seconds(2)
+      options.resolveTimeout = .seconds(2)
       engine = try fixture.engine(proxy.address + " connect_timeout=2", options: options)
     }
 
@@ -105,7 +105,10 @@
       defer { end() }
       let holder = Locked<(any StorageBackend)?>(
         try fixture.engines[0].beginWrite(label: "holder", timeout: .seconds(5), isDryRun: false))
-      DispatchQueue.global().asyncAfter(deadline: .now() + 1.5) { holder.withLock { $0 = nil } }
+      Thread.detachNewThread {
+        sleep(4)
+        holder.withLock { $0 = nil }
+      }
       var transaction = StorageTransaction(
         try engine.beginWrite(label: "test", timeout: .seconds(30), isDryRun: false))
       try transaction.put(fixture.table, [1], [1])

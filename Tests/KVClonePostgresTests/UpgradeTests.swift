@@ -135,7 +135,7 @@
       let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'kvclone.store'::regclass"
       while try database.integer(waits) == 0, result.withLock({ $0 == nil }) { usleep(5_000) }
       try writer.commit()
-      #expect(group.wait(timeout: .now() + 30) == .success)
+      #expect(group.wait(timeout: .now() + 600) == .success)
       #expect(try result.withLock { try $0?.get() } == PostgresCluster.SchemaUpgrade(from: 1, to: 3))
       #expect(try keys(try PostgresEngine(new, name: "store")) == [[1], [2]])
       expectError(.newerFormat) { try put(engine, [3]) }
@@ -160,7 +160,7 @@
           group.leave()
         }
       }
-      #expect(group.wait(timeout: .now() + 60) == .success)
+      #expect(group.wait(timeout: .now() + 600) == .success)
       #expect(results.withLock { $0.sorted() } == ["1 to 3", "3 to 3", "3 to 3", "3 to 3"])
     }
 

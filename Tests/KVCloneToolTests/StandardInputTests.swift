@@ -147,7 +147,7 @@ struct StandardInputTests {
       if number == 1 { Thread.sleep(forTimeInterval: 1.2) }
     }
     try input.fileHandleForWriting.close()
-    let deadline = Date(timeIntervalSinceNow: 30)
+    let deadline = Date(timeIntervalSinceNow: 300)
     while load.isRunning, Date() < deadline { Thread.sleep(forTimeInterval: 0.02) }
     #expect(!load.isRunning, "it waits for its standard error")
     if load.isRunning { load.terminate() }

@@ -6,7 +6,7 @@ import Testing
 /// It runs a separate tmux server, so that existing sessions and settings have no influence.
 final class TerminalSession {
   static let isPossible = Programs.has("tmux", "bash", "sh")
-  private static let patience = 60.0
+  private static let patience = 300.0
 
   private let scratch: Scratch
   private let socket = "kvclone-\(UUID().uuidString.prefix(12))"

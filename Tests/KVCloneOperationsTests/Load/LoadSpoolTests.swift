@@ -83,9 +83,9 @@ struct LoadSpoolTests {
         for number in 1...3 {
           try handle.write(contentsOf: Data(Self.line(number).utf8))
           // Would wait for the load's write lock, and fail.
-          _ = try store.write(timeout: .seconds(1)) { transaction in try transaction.insert("Item") }
+          _ = try store.write(timeout: .seconds(60)) { transaction in try transaction.insert("Item") }
           // A line is a batch, and is committed before the next one arrives.
-          let deadline = Date(timeIntervalSinceNow: 20)
+          let deadline = Date(timeIntervalSinceNow: 300)
           while try store.info().objectCount < 2 * number, Date() < deadline { usleep(1_000) }
           #expect(try store.info().objectCount == 2 * number)
         }

@@ -36,7 +36,7 @@
 
     /// Waits for an output with a result.
     func wait<Result>(_ location: SourceLocation = #_sourceLocation, for result: (String) -> Result?) throws -> Result {
-      let end = Date(timeIntervalSinceNow: 60)
+      let end = Date(timeIntervalSinceNow: 300)
       while Date() < end {
         if let found = result(output) { return found }
         usleep(20_000)

@@ -70,7 +70,7 @@
 
     /// Waits until an expression is true.
     func wait(
-      until expression: String, seconds: Double = 30, _ location: SourceLocation = #_sourceLocation
+      until expression: String, seconds: Double = 300, _ location: SourceLocation = #_sourceLocation
     ) throws {
       let end = Date(timeIntervalSinceNow: seconds)
       while Date() < end {
@@ -91,7 +91,7 @@
     /// Runs a script that leads to another document, and waits until that is loaded.
     func follow(_ script: String, _ location: SourceLocation = #_sourceLocation) throws {
       try evaluateVoid("window.isLeft = true; \(script)")
-      try wait(until: "!window.isLeft && document.readyState === 'complete'", seconds: 30, location)
+      try wait(until: "!window.isLeft && document.readyState === 'complete'", location)
     }
 
     /// Requests the links of the page to its JSON and CSV, and returns their names, status and types in order.
