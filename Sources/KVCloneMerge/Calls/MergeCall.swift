@@ -37,9 +37,25 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
       let unchanged = PlannedMerge.unchanged(store.schema, scratchDirectory: store.context.scratchDirectory())
       return MergePlan(unchanged, isRepeated: true) { [subject] body in try subject.ours().read(body) }
     }
-    // Before the transaction begins: opening tables waits for writers.
-    let context = try subject.open()
-    return try plan(over: store.readSession(), context)
+    return try retryIfMapFull {
+      for _ in 1...Self.maximumAttempts {
+        // Before the transaction begins: opening tables waits for writers.
+        let context = try subject.open()
+        let outcome = try outcome(over: store.readSession(), context)
+        if !outcome.isNearLimit { return plan(outcome) }
+        if let reasons = try trial(outcome, context) { return plan(outcome, adding: reasons) }
+      }
+      throw Self.outdated
+    }
+  }
+
+  /// A plan, and what only its transaction shows.
+  private struct Outcome {
+    var plan: Subject.Plan
+    let changes: [MergeChange]
+    let commit: UInt64
+    /// Whether only writing shows that the merge fits into the file and on the disk.
+    let isNearLimit: Bool
   }
 
   /// The idempotency key of the call, if it has one.
@@ -47,18 +63,48 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     try MergeKey(subject.keyArguments, branch: subject.branchNumber(), options)
   }
 
-  private func plan(over session: borrowing Session, _ context: Subject.Context) throws -> MergePlan {
+  private func outcome(over session: borrowing Session, _ context: Subject.Context) throws -> Outcome {
     let states = try states(context, over: session)
     var planned = try planned(states)
     try addReasons(to: &planned, states, session)
     let total = planned.total
-    let byteCount = total.operations.estimatedByteCount
+    let (added, changed) = (total.operations.estimatedByteCount, UInt64(subject.changedCount(planned, states)))
+    return Outcome(
+      plan: planned, changes: try total.changes(states.sides, limit: options.listedChanges), commit: states.commit,
+      isNearLimit: total.canMerge && StoreRoom(of: session)?.isNearLimit(adding: added, changing: changed) ?? false)
+  }
+
+  private func plan(_ outcome: Outcome, adding reasons: PlanReasons = PlanReasons()) -> MergePlan {
+    var planned = outcome.plan
+    planned.note(reasons)
+    let operations = planned.total.operations
     return MergePlan(
-      total, changes: try total.changes(states.sides, limit: options.listedChanges), bytesWritten: byteCount,
-      lockDuration: pace.clones.lockDuration(objects: total.operations.count, written: byteCount)
-    ) { [self, planned, commit = states.commit] body in
+      planned.total, changes: outcome.changes, bytesWritten: operations.estimatedByteCount,
+      lockDuration: pace.clones.lockDuration(objects: operations.count, written: operations.estimatedByteCount)
+    ) { [self, planned, commit = outcome.commit] body in
       let context = try subject.open()
       try show(planned, commit, over: store.readSession(), context, body)
+    }
+  }
+
+  /// Merges without a commit. Returns why it fails, or nil if the plan is outdated.
+  private func trial(_ outcome: Outcome, _ context: Subject.Context) throws -> PlanReasons? {
+    let reasons = PlanReasons()
+    if store.options.isReadOnly {
+      reasons.note(
+        PlanIssue(
+          StoreError(
+            .limitExceeded,
+            "the merge may not fit into the file or on the disk, and a read-only store cannot test whether it fits; "
+              + "plan it with the store open for writing")))
+      return reasons
+    }
+    do {
+      let result = try merge((outcome.commit, outcome.plan), key(), context, since: .now, dryRun: reasons)
+      return result == nil ? nil : reasons
+    } catch {
+      try reasons.note(previewing: error)
+      return reasons
     }
   }
 
@@ -139,9 +185,12 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
         let planned = isUnlocked ? try mergeable(over: store.readSession(), context) : nil
         if let result = try merge(planned, key, context, since: start) { return result }
       }
-      throw StoreError(
-        .busy, "other transactions have changed the store during each of \(Self.maximumAttempts) attempts; merge again")
+      throw Self.outdated
     }
+  }
+
+  private static var outdated: StoreError {
+    StoreError(.busy, "other transactions have changed the store during each of \(maximumAttempts) attempts; try again")
   }
 
   /// Merges on the writer thread. Cancelling the task cancels the merge.
@@ -175,12 +224,15 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
   }
 
   /// Merges in one transaction of the store. Returns nil if the plan is outdated, or lacks answers of the caller.
+  ///
+  /// - Parameter reasons: collects, for a plan, why the merge would fail; nothing is committed then.
   private func merge(
     _ known: (commit: UInt64, plan: Subject.Plan)?, _ key: MergeKey?, _ context: Subject.Context,
-    since start: ContinuousClock.Instant
+    since start: ContinuousClock.Instant, dryRun reasons: PlanReasons? = nil
   ) throws -> MergeResult? {
     try monitor.check(.wait, 0, of: nil)
-    var transaction = WriteTransaction(try store.writeSession(label: "merge"))
+    var transaction = WriteTransaction(
+      try store.writeSession(label: reasons == nil ? "merge" : "merge plan", isDryRun: reasons != nil))
     transaction.operation = subject.operation
     let locked = ContinuousClock.now
     if let key, let known = try key.result(in: transaction.session) { return known }
@@ -198,7 +250,7 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
       if isMoving { written = try subject.write(plan, states, options, monitor, in: &transaction) }
     } catch {
       // Hooks may have seen the ids.
-      store.noteSerials(of: transaction.session.changes, dryRun: nil)
+      store.noteSerials(of: transaction.session.changes, dryRun: reasons)
       throw error
     }
     result.snapshots = written.snapshots
@@ -209,7 +261,8 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     let total = planned.operations.count
     try monitor.check(.commit, 0, of: total)
     let ready = ContinuousClock.now
-    try transaction.commit(store)
+    try transaction.commit(store, dryRun: reasons)
+    if reasons != nil { return result }
     written.announce()
     if known != nil {
       pace.clones.note(

@@ -49,8 +49,7 @@ public final class MergePlan: Sendable {
   /// The changed objects of all entities.
   public var objects: MergeCount { MergeCount.total(of: counts) }
 
-  /// Whether the merge succeeds, unless a hook rejects it, another commit changes one of the sides before, or larger
-  /// values of existing objects exceed ``StoreOptions/maximumFileBytes``.
+  /// Whether the merge succeeds, unless a hook rejects it, or another commit changes one of the sides before.
   public var canMerge: Bool { conflicts.isEmpty && issueCount == 0 && staleAnswers.isEmpty }
 
   /// Reads the merged state like a store: fetches, objects and dumps show what the merge would leave. Where a conflict

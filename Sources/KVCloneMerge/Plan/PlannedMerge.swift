@@ -36,6 +36,9 @@ package struct PlannedMerge: Sendable {
     try operations.forEach { (operation, _) throws(E) in try body(operation) }
   }
 
+  /// Whether nothing prevents the merge.
+  var canMerge: Bool { staleAnswers.isEmpty && openConflicts.isEmpty && issueCount == 0 }
+
   /// Throws the reason why the plan cannot be carried out.
   package func requireMergeable() throws(MergeError) {
     if !staleAnswers.isEmpty {

@@ -25,4 +25,7 @@ struct ChosenPlan: MergeSteps {
   }
 
   mutating func note(_ reasons: PlanReasons) { merge.note(reasons) }
+
+  /// The number of objects and members that both steps change.
+  var changedCount: Int { update.operations.changedCount + merge.operations.changedCount }
 }

@@ -13,6 +13,9 @@ public import KVCloneModel
 extension StoreBranches {
   /// Plans to merge the changes of a branch into the store, without the write lock. Ours is the store.
   ///
+  /// If the merge may not fit into the file or on the disk, only writing shows it: then the plan takes the write lock,
+  /// writes the merge, and discards it.
+  ///
   /// - Parameters:
   ///   - name: the name of the branch.
   ///   - objects: publishes only these objects, with what a clone of them would copy and inserted objects that they
@@ -23,7 +26,7 @@ extension StoreBranches {
   /// - Throws: `branchNotFound`; `unsupportedOnBranch` on a branch; `incompatibleModel`; `objectNotFound` for an object
   ///   that neither side has; ``MergeError`` for rules and answers that cannot be used, of the kind `draftInUse` if the
   ///   branch has open drafts, and `idempotencyKeyReused`; `invalidConfiguration` for an idempotency key that is empty
-  ///   or too long.
+  ///   or too long; `busy` if the plan needs the write lock and does not get it.
   public func planPublish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions())
     throws -> MergePlan
   {
@@ -56,7 +59,8 @@ extension StoreBranches {
     return try await MergeCall(BranchMerge(store, name, .publish), options).runOnWriterThread()
   }
 
-  /// Plans to merge the changes of the store into a branch, without the write lock. Ours is the branch.
+  /// Plans to merge the changes of the store into a branch, without the write lock, as
+  /// ``planPublish(_:only:options:)`` does. Ours is the branch.
   ///
   /// - Throws: the errors of ``planPublish(_:only:options:)``.
   public func planUpdate(_ name: String, options: MergeOptions = MergeOptions()) throws -> MergePlan {

@@ -52,6 +52,6 @@ struct CloneScope {
   /// Whether each object has to be checked. Within a store, there may be nothing to find.
   private func isPlannerNeeded(_ context: CloneContext, _ destination: borrowing Session) -> Bool {
     bridge != nil || book.options.maxBytes != nil || destination.limits?.fileBytes != nil
-      || ClonePlanner.isNeeded(book, mark) || CloneRoom(of: destination)?.isTight(for: context) ?? false
+      || ClonePlanner.isNeeded(book, mark) || StoreRoom(of: destination)?.isTight(for: context) ?? false
   }
 }

@@ -79,7 +79,7 @@ struct CloneSurvey {
       if error.kind != .limitExceeded { issue.message += " The clone would write at least \(byteCount) bytes." }
       note(CloneError(issue))
     }
-    isNearLimit = CloneRoom(of: session)?.isNearLimit(adding: byteCount) ?? false
+    isNearLimit = StoreRoom(of: session)?.isNearLimit(adding: byteCount) ?? false
   }
 
   /// The plan.

@@ -1,0 +1,98 @@
+import KVCloneMerge
+import KVCloneTestSupport
+import Testing
+
+@testable import KVClone
+@testable import KVCloneCore
+
+/// A plan tells whether the merge fits into the file (`StoreOptions.maximumFileBytes`), also if it only makes values
+/// of existing objects larger.
+@Suite struct MergeRoomTests {
+  enum Call: CaseIterable { case publish, chosen, update, draft, keptDraft }
+
+  /// A store of one side with texts of 100 bytes, and one with texts of 3,000, and a file that may grow a bit.
+  private struct Setup {
+    let test: TestStore
+    let call: Call
+    private let book: ObjectID
+    private var draft: ObjectID?
+
+    /// - Parameter growth: the limit of the file, in pages above its size.
+    init(_ call: Call, growth: Int) throws {
+      self.call = call
+      test = try TestStore(snapshotModel)
+      let store = test.store
+      book = try store.write { tx in
+        let book = try tx.insert("Book")
+        for _ in 0..<40 { try tx.insert("Page", ["text": Self.text(100)], relationships: ["book": [book]]) }
+        return book
+      }
+      func enlarge(_ store: ObjectStore, _ book: ObjectID) throws {
+        try store.write { tx in for page in try tx.members(book, "pages") { try tx.set(page, "text", Self.text(3000)) }
+        }
+      }
+      switch call {
+      case .publish, .chosen: try enlarge(try store.branches.create("draft"), book)
+      case .update:
+        try store.branches.create("draft")
+        try enlarge(store, book)
+      case .draft, .keptDraft:
+        let clone = try store.clone([book], options: .with { $0.keepsBase = true })
+        draft = clone.root
+        try enlarge(store, clone.root)
+      }
+      var options = StoreOptions()
+      options.maximumFileBytes = try store.info().fileBytes + UInt64(growth * 4096)
+      try test.reopen(options: options)
+    }
+
+    private static func text(_ length: Int) -> AttributeValue { .string(String(repeating: "x", count: length)) }
+
+    private var options: MergeOptions {
+      var options = MergeOptions()
+      options.keepsClones = call == .keptDraft
+      return options
+    }
+
+    func plan() throws -> MergePlan {
+      switch call {
+      case .publish: try test.store.branches.planPublish("draft")
+      case .chosen: try test.store.branches.planPublish("draft", only: [book])
+      case .update: try test.store.branches.planUpdate("draft")
+      case .draft, .keptDraft: try test.store.drafts.planMerge(try #require(draft), options: options)
+      }
+    }
+
+    func merge() throws {
+      switch call {
+      case .publish: try test.store.branches.publish("draft")
+      case .chosen: try test.store.branches.publish("draft", only: [book])
+      case .update: try test.store.branches.update("draft")
+      case .draft, .keptDraft: try test.store.drafts.merge(try #require(draft), options: options)
+      }
+    }
+  }
+
+  @Test(
+    "a plan can merge if and only if the merge fits into the file", .needsDataFile(.sizes), arguments: Call.allCases)
+  func limit(_ call: Call) throws {
+    var outcomes: Set<Bool> = []
+    for growth in stride(from: 0, through: 300, by: 20) {
+      let setup = try Setup(call, growth: growth)
+      let store = setup.test.store
+      let before = try BranchFixture.text(store)
+      let plan = try setup.plan()
+      #expect(try BranchFixture.text(store) == before, "a plan writes nothing")
+      if plan.canMerge {
+        try setup.merge()
+      } else {
+        #expect(plan.issues.map(\.kindName) == ["limitExceeded"], "\(growth)")
+        expectError(.limitExceeded) { try setup.merge() }
+        #expect(try BranchFixture.text(store) == before)
+      }
+      outcomes.insert(plan.canMerge)
+      #expect(try CheckedStore.issues(store) == [])
+    }
+    #expect(outcomes == [false, true])
+  }
+}
