@@ -66,7 +66,7 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
   private func outcome(over session: borrowing Session, _ context: Subject.Context) throws -> Outcome {
     let states = try states(context, over: session)
     var planned = try planned(states)
-    try addReasons(to: &planned, states, session)
+    try addReasons(to: &planned, states)
     let total = planned.total
     let (added, changed) = (total.operations.estimatedByteCount, UInt64(subject.changedCount(planned, states)))
     return Outcome(
@@ -113,9 +113,9 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     return try subject.plan(states, options)
   }
 
-  /// Notes what the planner does not know: the limits of the call and of the store, and equal values of unique derived
-  /// attributes.
-  private func addReasons(to plan: inout Subject.Plan, _ states: Subject.States, _ session: borrowing Session) throws {
+  /// Notes what the planner does not know: the limits of the call and of the number of objects, and equal values of
+  /// unique derived attributes.
+  private func addReasons(to plan: inout Subject.Plan, _ states: Subject.States) throws {
     let reasons = PlanReasons()
     do throws(MergeError) {
       try plan.total.requireLimits(of: options)
@@ -123,14 +123,7 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
       reasons.note(PlanIssue(error))
     }
     let growth = subject.growth(plan)
-    if growth > 0 {
-      if let error = try states.limitError(adding: growth) { reasons.note(PlanIssue(error)) }
-      do {
-        try StoreLimits.checkFileLimit(adding: plan.total.operations.estimatedByteCount, in: session)
-      } catch {
-        try reasons.note(thrown: error)
-      }
-    }
+    if growth > 0, let error = try states.limitError(adding: growth) { reasons.note(PlanIssue(error)) }
     if store.schema.hasDerivedConstraints, plan.total.issueCount == 0, reasons.isEmpty {
       do {
         try subject.show(plan, states, options) { transaction in try reasons.noteDerivedValues(in: transaction) }

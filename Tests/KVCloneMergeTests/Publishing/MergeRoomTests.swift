@@ -5,12 +5,13 @@ import Testing
 @testable import KVClone
 @testable import KVCloneCore
 
-/// A plan tells whether the merge fits into the file (`StoreOptions.maximumFileBytes`), also if it only makes values
-/// of existing objects larger.
+/// A plan knows whether the merge fits into the file (`StoreOptions.maximumFileBytes`).
 @Suite struct MergeRoomTests {
   enum Call: CaseIterable { case publish, chosen, update, draft, keptDraft }
 
-  /// A store of one side with texts of 100 bytes, and one with texts of 3,000, and a file that may grow a bit.
+  enum Change: CaseIterable { case longerTexts, insertedPages }
+
+  /// A side with 40 texts of 100 bytes, one with 40 longer or other ones, and a file that may grow a bit.
   private struct Setup {
     let test: TestStore
     let call: Call
@@ -18,7 +19,7 @@ import Testing
     private var draft: ObjectID?
 
     /// - Parameter growth: the limit of the file, in pages above its size.
-    init(_ call: Call, growth: Int) throws {
+    init(_ call: Call, _ change: Change, growth: Int) throws {
       self.call = call
       test = try TestStore(snapshotModel)
       let store = test.store
@@ -27,19 +28,25 @@ import Testing
         for _ in 0..<40 { try tx.insert("Page", ["text": Self.text(100)], relationships: ["book": [book]]) }
         return book
       }
-      func enlarge(_ store: ObjectStore, _ book: ObjectID) throws {
-        try store.write { tx in for page in try tx.members(book, "pages") { try tx.set(page, "text", Self.text(3000)) }
+      func edit(_ store: ObjectStore, _ book: ObjectID) throws {
+        try store.write { tx in
+          switch change {
+          case .longerTexts:
+            for page in try tx.members(book, "pages") { try tx.set(page, "text", Self.text(3000)) }
+          case .insertedPages:
+            for _ in 0..<40 { try tx.insert("Page", ["text": Self.text(3000)], relationships: ["book": [book]]) }
+          }
         }
       }
       switch call {
-      case .publish, .chosen: try enlarge(try store.branches.create("draft"), book)
+      case .publish, .chosen: try edit(try store.branches.create("draft"), book)
       case .update:
         try store.branches.create("draft")
-        try enlarge(store, book)
+        try edit(store, book)
       case .draft, .keptDraft:
         let clone = try store.clone([book], options: .with { $0.keepsBase = true })
         draft = clone.root
-        try enlarge(store, clone.root)
+        try edit(store, clone.root)
       }
       var options = StoreOptions()
       options.maximumFileBytes = try store.info().fileBytes + UInt64(growth * 4096)
@@ -74,11 +81,12 @@ import Testing
   }
 
   @Test(
-    "a plan can merge if and only if the merge fits into the file", .needsDataFile(.sizes), arguments: Call.allCases)
-  func limit(_ call: Call) throws {
+    "a plan can merge if and only if the merge fits into the file", .needsDataFile(.sizes), arguments: Call.allCases,
+    Change.allCases)
+  func limit(_ call: Call, _ change: Change) throws {
     var outcomes: Set<Bool> = []
-    for growth in stride(from: 0, through: 300, by: 20) {
-      let setup = try Setup(call, growth: growth)
+    for growth in stride(from: 0, through: 240, by: 20) {
+      let setup = try Setup(call, change, growth: growth)
       let store = setup.test.store
       let before = try BranchFixture.text(store)
       let plan = try setup.plan()
