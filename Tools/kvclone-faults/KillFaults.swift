@@ -34,9 +34,9 @@ enum KillFaults: FaultClass {
     switch phase {
     case .clone: 1
     case .delete: 3
-    case .create, .migration, .merge: 4
-    case .snapshot, .rollback, .groups, .branches: 6
-    case .write, .savepoints: 10
+    case .create, .migration: 6
+    case .merge: 8
+    case .snapshot, .rollback, .groups, .branches, .write, .savepoints: 10
     }
   }
 
