@@ -7,7 +7,7 @@ public final class MergePlan: Sendable {
   /// merge deletes, do not count.
   public let counts: [String: MergeCount]
   /// All conflicts with their answers, in ascending order of ids, also those without an answer (``conflicts``).
-  public let resolved: ConflictList<ResolvedConflict>
+  public let allConflicts: ConflictList<ResolvedConflict>
   /// The conflicts without an answer.
   public let conflicts: ConflictList<ObjectConflict>
   /// The first changes in ascending order of ids; see ``MergeOptions/listedChanges``.
@@ -34,7 +34,7 @@ public final class MergePlan: Sendable {
     reader: @escaping @Sendable ((borrowing ReadTransaction) throws -> Void) throws -> Void
   ) {
     counts = planned.counts
-    resolved = planned.conflicts
+    allConflicts = planned.conflicts
     conflicts = planned.openConflicts
     self.changes = changes
     issues = planned.issues

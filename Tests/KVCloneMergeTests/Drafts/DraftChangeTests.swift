@@ -153,7 +153,7 @@ import Testing
       try tx.setToOne(bookmarks[2], "document", draft)
     }
     let plan = try store.drafts.planMerge(draft)
-    #expect(plan.canMerge && plan.resolved.isEmpty)
+    #expect(plan.canMerge && plan.allConflicts.isEmpty)
     try store.drafts.merge(draft)
     let sections = fixture.sections
     #expect(try store.members(fixture.document, "sections") == [sections[0], section, sections[1], sections[2]])
@@ -172,7 +172,7 @@ import Testing
       try tx.setToOne(note, "section", fixture.sections[1])
     }
     let plan = try store.drafts.planMerge(draft)
-    #expect(plan.canMerge && plan.resolved.isEmpty)
+    #expect(plan.canMerge && plan.allConflicts.isEmpty)
     try store.drafts.merge(draft)
     #expect(try store.toOne(fixture.document, "lead") == fixture.sections[1])
     #expect(try Set(store.members(fixture.sections[1], "notes")) == [fixture.notes[0], fixture.notes[1]])

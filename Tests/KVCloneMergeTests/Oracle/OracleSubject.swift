@@ -101,7 +101,7 @@ final class OracleSubject {
       case .update: try store.branches.planUpdate(Self.branchName, options: options)
       }
     var conflicts: [DictionaryConflict: Bool] = [:]
-    for resolved in plan.resolved {
+    for resolved in plan.allConflicts {
       let key = try DictionaryConflict(resolved.conflict, numbers)
       if conflicts[key] != nil { throw RepeatedConflict(conflict: key) }
       conflicts[key] = resolved.answer != nil

@@ -86,7 +86,7 @@ struct MergeContent: Sendable {
   // MARK: Values
 
   private mutating func readValues() throws {
-    let shown = plan.resolved.dropFirst(page.conflict).prefix(MergePages.conflictCount)
+    let shown = plan.allConflicts.dropFirst(page.conflict).prefix(MergePages.conflictCount)
     let wanted = plan.changes.dropFirst(page.change)
     hasMoreChanges = wanted.count > MergePages.changeCount
     let listed = wanted.prefix(MergePages.changeCount)

@@ -22,7 +22,7 @@ extension JSONWriter {
     endObject()
     list("conflicts", content.conflicts) { json, item in json.conflict(item) }
     member("conflictCount", plan.conflicts.count)
-    member("resolvedCount", plan.resolved.count - plan.conflicts.count)
+    member("resolvedCount", plan.allConflicts.count - plan.conflicts.count)
     key("answers")
     beginArray()
     for answered in content.form.answers { raw(AnswerText.text(answered)) }
@@ -41,7 +41,7 @@ extension JSONWriter {
     nullable(
       "nextChanges", content.hasMoreChanges ? "\(content.page.change + content.changes.count)" : nil)
     let end = content.page.conflict + content.conflicts.count
-    nullable("nextConflicts", end < plan.resolved.count ? "\(end)" : nil)
+    nullable("nextConflicts", end < plan.allConflicts.count ? "\(end)" : nil)
     reasons(plan.issues, count: plan.issueCount)
     member("snapshots", [])
     member("bytesWritten", plan.bytesWritten)

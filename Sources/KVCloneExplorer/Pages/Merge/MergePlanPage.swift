@@ -31,13 +31,13 @@ struct MergePlanPage: Page {
 
   func html(_ context: PageContext) -> HTML {
     var html = problems + scope(context)
-    if plan.objects.isEmpty, plan.resolved.isEmpty, plan.issueCount == 0 {
+    if plan.objects.isEmpty, plan.allConflicts.isEmpty, plan.issueCount == 0 {
       let (ours, theirs) = target.sides
       return html + Components.empty("Nothing to merge: \(ours) has all changes of \(theirs).")
     }
     html += figures
     if plan.counts.count > 1 { html += Components.section("By entity", entities) }
-    html += Components.section(plan.resolved.isEmpty ? "Options" : "Conflicts", form(context))
+    html += Components.section(plan.allConflicts.isEmpty ? "Options" : "Conflicts", form(context))
     return html + Components.section("Changes of \(target.sides.ours)", changes(context))
   }
 
@@ -81,7 +81,7 @@ struct MergePlanPage: Page {
   }
 
   private var figures: HTML {
-    let answered = plan.resolved.count - plan.conflicts.count
+    let answered = plan.allConflicts.count - plan.conflicts.count
     return Components.figures([
       ("Inserted", Components.number(plan.objects.inserted)), ("Changed", Components.number(plan.objects.updated)),
       ("Deleted", Components.number(plan.objects.deleted)),
@@ -158,7 +158,7 @@ struct MergePlanPage: Page {
 
   /// Links to other conflicts, with the answers that the page was opened with.
   private func pager(_ context: PageContext) -> HTML {
-    let (start, total) = (content.page.conflict, plan.resolved.count)
+    let (start, total) = (content.page.conflict, plan.allConflicts.count)
     if start == 0, total <= MergePages.conflictCount { return .empty }
     func link(_ position: Int) -> String {
       target.link(context, [], items + [("conflicts", position == 0 ? nil : "\(position)")])

@@ -39,8 +39,8 @@ struct MergeReport {
     objects = plan.objects
     conflicts = plan.conflicts
     shownConflicts = Array(conflicts.prefix(limit))
-    answeredCount = plan.resolved.count - conflicts.count
-    shownAnswers = Array(plan.resolved.lazy.filter { $0.answer != nil }.prefix(limit))
+    answeredCount = plan.allConflicts.count - conflicts.count
+    shownAnswers = Array(plan.allConflicts.lazy.filter { $0.answer != nil }.prefix(limit))
     changes = plan.changes
     let stale = plan.staleAnswers.map { PlanIssue(MergeError(staleAnswersOf: [$0])) }
     errors = Array((stale + plan.issues).prefix(Self.limit))
