@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneMerge
 import KVCloneOperations
 
 /// The process that fills a disk: it writes until the disk is full, and verifies that the store remains usable.
@@ -29,6 +30,10 @@ struct DiskFiller {
     var hasBranch = try attempt("a branch", store) { try store.branches.create(Self.branch) }
     let commits = try fill(store, hasBranch ? try store.branches.open(Self.branch) : nil, &random)
     try verify(store, "on the full disk")
+    if hasBranch {
+      try publish(store)
+      try verify(store, "after a publish on the full disk")
+    }
     if hasSnapshot {
       try attempt("a rollback", store) { try store.rollback(to: try store.snapshot(named: "empty")) }
       try verify(store, "after a rollback on the full disk")
@@ -62,6 +67,16 @@ struct DiskFiller {
     try verify(again, "opened again")
     again.close()
     Worker.say("full after \(commits) commits and \(rest), \(deleted) objects were deleted then")
+  }
+
+  /// Publishes the branch, which fits if and only if its plan says so.
+  private func publish(_ store: ObjectStore) throws {
+    let options = MergeOptions(policy: .theirs)
+    let plan = try store.branches.planPublish(Self.branch, options: options)
+    let isDone = try attempt("a publish", store) { try store.branches.publish(Self.branch, options: options) }
+    guard isDone == plan.canMerge else {
+      throw Finding("a publish \(isDone ? "succeeds" : "does not fit"), but its plan says \(plan.canMerge)")
+    }
   }
 
   private func makeStore() throws -> ObjectStore? {

@@ -35,10 +35,6 @@ extension Workload {
     let options = mergeOptions(number)
     let plan = try plan(number, name, store, options)
     guard plan.canMerge else {
-      if plan.conflicts.isEmpty, plan.issues.map(\.kindName) == [StoreError.Kind.diskFull.rawValue] {
-        _ = try run(number, name, store, options)
-        throw Finding("commit \(number) merged, though its plan said that the disk is full")
-      }
       throw Finding("commit \(number) cannot merge: \(plan.issues.first?.message ?? "conflicts are left")")
     }
     let result = try run(number, name, store, options)

@@ -72,6 +72,8 @@ extension ObjectValidation {
       return true
     }
     do {
+      // They can write as much as the changes.
+      if reasons.isEmpty { for complete in session.state.completions { try complete(&session) } }
       try HistoryWriter.finish(in: &session)
       try session.writeCounters()
       try StoreLimits.check(in: session)

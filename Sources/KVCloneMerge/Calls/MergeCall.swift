@@ -33,17 +33,15 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
   // MARK: Planning
 
   func plan() throws -> MergePlan {
-    if try key()?.result(in: store.readSession()) != nil {
-      let unchanged = PlannedMerge.unchanged(store.schema, scratchDirectory: store.context.scratchDirectory())
-      return MergePlan(unchanged, isRepeated: true) { [subject] body in try subject.ours().read(body) }
-    }
-    return try retryIfMapFull {
-      for _ in 1...Self.maximumAttempts {
+    try retryIfMapFull {
+      for number in 1...Self.maximumAttempts {
+        if try key()?.result(in: store.readSession()) != nil {
+          let unchanged = PlannedMerge.unchanged(store.schema, scratchDirectory: store.context.scratchDirectory())
+          return MergePlan(unchanged, isRepeated: true) { [subject] body in try subject.ours().read(body) }
+        }
         // Before the transaction begins: opening tables waits for writers.
         let context = try subject.open()
-        let outcome = try outcome(over: store.readSession(), context)
-        if !outcome.isNearLimit { return plan(outcome) }
-        if let reasons = try trial(outcome, context) { return plan(outcome, adding: reasons) }
+        if let plan = Self.isUnlocked(number) ? try plan(context) : try lockedPlan(context) { return plan }
       }
       throw Self.outdated
     }
@@ -58,6 +56,31 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     let isNearLimit: Bool
   }
 
+  /// Plans without the write lock, except for a dry run. Returns nil if another transaction has committed before it.
+  private func plan(_ context: Subject.Context) throws -> MergePlan? {
+    let outcome = try outcome(over: store.readSession(), context)
+    if !needsDryRun(outcome) { return plan(outcome) }
+    return try dryRun(outcome, context, in: begin(isDryRun: true))
+  }
+
+  /// Plans and runs a dry run under the write lock. Returns nil if the caller has to answer conflicts.
+  private func lockedPlan(_ context: Subject.Context) throws -> MergePlan? {
+    let transaction = try begin(isDryRun: true)
+    let made: Outcome?
+    if let answers {
+      made = try answers.withoutAsking { try outcome(over: store.readSession(), context) }
+    } else {
+      made = try outcome(over: store.readSession(), context)
+    }
+    guard let made else { return nil }
+    if !needsDryRun(made) { return plan(made) }
+    return try dryRun(made, context, in: transaction)
+  }
+
+  private func needsDryRun(_ outcome: Outcome) -> Bool {
+    outcome.isNearLimit && options.testsRoom && !store.options.isReadOnly
+  }
+
   /// The idempotency key of the call, if it has one.
   private func key() throws -> MergeKey? {
     try MergeKey(subject.keyArguments, branch: subject.branchNumber(), options)
@@ -68,44 +91,41 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     var planned = try planned(states)
     try addReasons(to: &planned, states)
     let total = planned.total
-    let (added, changed) = (total.operations.estimatedByteCount, UInt64(subject.changedCount(planned, states)))
+    let isWriting = total.canMerge && (subject.isMoving(planned, states) || options.idempotencyKey != nil)
     return Outcome(
       plan: planned, changes: try total.changes(states.sides, limit: options.listedChanges), commit: states.commit,
-      isNearLimit: total.canMerge && StoreRoom(of: session)?.isNearLimit(adding: added, changing: changed) ?? false)
+      isNearLimit: isWriting && StoreRoom(of: session)?.isNearLimit(adding: planned.estimatedByteCount) ?? false)
   }
 
-  private func plan(_ outcome: Outcome, adding reasons: PlanReasons = PlanReasons()) -> MergePlan {
+  private func plan(_ outcome: Outcome, adding reasons: PlanReasons? = nil) -> MergePlan {
     var planned = outcome.plan
-    planned.note(reasons)
+    if let reasons { planned.note(reasons) }
     let operations = planned.total.operations
     return MergePlan(
       planned.total, changes: outcome.changes, bytesWritten: operations.estimatedByteCount,
-      lockDuration: pace.clones.lockDuration(objects: operations.count, written: operations.estimatedByteCount)
+      lockDuration: pace.clones.lockDuration(objects: operations.count, written: operations.estimatedByteCount),
+      isNearLimit: outcome.isNearLimit && reasons == nil
     ) { [self, planned, commit = outcome.commit] body in
       let context = try subject.open()
       try show(planned, commit, over: store.readSession(), context, body)
     }
   }
 
-  /// Merges without a commit. Returns why it fails, or nil if the plan is outdated.
-  private func trial(_ outcome: Outcome, _ context: Subject.Context) throws -> PlanReasons? {
+  /// Runs the merge, and rolls it back. Returns nil if the plan is outdated.
+  private func dryRun(
+    _ outcome: Outcome, _ context: Subject.Context, in transaction: consuming WriteTransaction
+  ) throws -> MergePlan? {
     let reasons = PlanReasons()
-    if store.options.isReadOnly {
-      reasons.note(
-        PlanIssue(
-          StoreError(
-            .limitExceeded,
-            "the merge may not fit into the file or on the disk, and a read-only store cannot test whether it fits; "
-              + "plan it with the store open for writing")))
-      return reasons
-    }
     do {
-      let result = try merge((outcome.commit, outcome.plan), key(), context, since: .now, dryRun: reasons)
-      return result == nil ? nil : reasons
+      let result = try merge(
+        (outcome.commit, outcome.plan), key(), context, since: .now, in: transaction, dryRun: reasons)
+      guard let result, !result.isRepeated else { return nil }
+    } catch let error as MergeError where error.kind != .cancelled {
+      reasons.note(PlanIssue(error))
     } catch {
       try reasons.note(previewing: error)
-      return reasons
     }
+    return plan(outcome, adding: reasons)
   }
 
   private func planned(_ states: Subject.States) throws -> Subject.Plan {
@@ -174,13 +194,15 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
       // repeated; from the third time on also under the lock, so that busy writers cannot delay a merge for ever. That
       // plan may have conflicts that the caller has to answer first.
       for number in 1...Self.maximumAttempts {
-        let isUnlocked = number < 3 || number.isMultiple(of: 2)
-        let planned = isUnlocked ? try mergeable(over: store.readSession(), context) : nil
-        if let result = try merge(planned, key, context, since: start) { return result }
+        let planned = Self.isUnlocked(number) ? try mergeable(over: store.readSession(), context) : nil
+        if let result = try merge(planned, key, context, since: start, in: begin()) { return result }
       }
       throw Self.outdated
     }
   }
+
+  /// Whether an attempt plans without the write lock.
+  private static func isUnlocked(_ number: Int) -> Bool { number < 3 || number.isMultiple(of: 2) }
 
   private static var outdated: StoreError {
     StoreError(.busy, "other transactions have changed the store during each of \(maximumAttempts) attempts; try again")
@@ -216,17 +238,23 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     return try answers.withoutAsking { try planned(states) }.map { try mergeable($0) }
   }
 
+  /// Begins the transaction of a merge.
+  private func begin(isDryRun: Bool = false) throws -> WriteTransaction {
+    try monitor.check(.wait, 0, of: nil)
+    var transaction = WriteTransaction(
+      try store.writeSession(label: isDryRun ? "merge plan" : "merge", isDryRun: isDryRun))
+    transaction.operation = subject.operation
+    return transaction
+  }
+
   /// Merges in one transaction of the store. Returns nil if the plan is outdated, or lacks answers of the caller.
   ///
   /// - Parameter reasons: collects, for a plan, why the merge would fail; nothing is committed then.
   private func merge(
     _ known: (commit: UInt64, plan: Subject.Plan)?, _ key: MergeKey?, _ context: Subject.Context,
-    since start: ContinuousClock.Instant, dryRun reasons: PlanReasons? = nil
+    since start: ContinuousClock.Instant, in transaction: consuming WriteTransaction,
+    dryRun reasons: PlanReasons? = nil
   ) throws -> MergeResult? {
-    try monitor.check(.wait, 0, of: nil)
-    var transaction = WriteTransaction(
-      try store.writeSession(label: reasons == nil ? "merge" : "merge plan", isDryRun: reasons != nil))
-    transaction.operation = subject.operation
     let locked = ContinuousClock.now
     if let key, let known = try key.result(in: transaction.session) { return known }
     if let known, transaction.session.commit != known.commit + 1 { return nil }

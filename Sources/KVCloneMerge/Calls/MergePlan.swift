@@ -25,12 +25,14 @@ public final class MergePlan: Sendable {
   /// Whether the idempotency key is known: the merge would return the result of the first call, and change nothing
   /// (M11). The plan is then empty.
   public let isRepeated: Bool
+  /// Whether only running the merge shows that it fits into the file and on the disk.
+  package let isNearLimit: Bool
 
   private let reader: @Sendable ((borrowing ReadTransaction) throws -> Void) throws -> Void
 
   package init(
     _ planned: PlannedMerge, changes: [MergeChange] = [], bytesWritten: UInt64 = 0, lockDuration: Duration = .zero,
-    isRepeated: Bool = false,
+    isNearLimit: Bool = false, isRepeated: Bool = false,
     reader: @escaping @Sendable ((borrowing ReadTransaction) throws -> Void) throws -> Void
   ) {
     counts = planned.counts
@@ -42,6 +44,7 @@ public final class MergePlan: Sendable {
     staleAnswers = planned.staleAnswers
     self.bytesWritten = bytesWritten
     self.lockDuration = lockDuration
+    self.isNearLimit = isNearLimit
     self.isRepeated = isRepeated
     self.reader = reader
   }
@@ -49,7 +52,8 @@ public final class MergePlan: Sendable {
   /// The changed objects of all entities.
   public var objects: MergeCount { MergeCount.total(of: counts) }
 
-  /// Whether the merge succeeds, unless a hook rejects it, or another commit changes one of the sides before.
+  /// Whether the merge succeeds, unless a hook rejects it, or another commit changes one of the sides before. The plan
+  /// of a read-only store does not find out whether the merge fits into the file and on the disk.
   public var canMerge: Bool { conflicts.isEmpty && issueCount == 0 && staleAnswers.isEmpty }
 
   /// Reads the merged state like a store: fetches, objects and dumps show what the merge would leave. Where a conflict

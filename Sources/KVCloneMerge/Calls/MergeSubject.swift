@@ -38,9 +38,6 @@ protocol MergeSubject: Sendable {
   /// The number of objects that the merge adds to ours.
   func growth(_ plan: Plan) -> Int
 
-  /// An upper bound of the objects and members that the merge writes or deletes, on both sides.
-  func changedCount(_ plan: Plan, _ states: States) -> Int
-
   /// Carries a plan out, except for the commit.
   func write(
     _ plan: Plan, _ states: States, _ options: MergeOptions, _ monitor: MergeMonitor,
@@ -58,11 +55,6 @@ extension MergeSubject {
     let count = MergeCount.total(of: plan.total.counts)
     return count.inserted - count.deleted
   }
-
-  /// The base moves with all changes of both sides.
-  func changedCount(_ plan: Plan, _ states: States) -> Int {
-    plan.changedCount + states.sides.ours.changed.count + states.sides.theirs.changed.count
-  }
 }
 
 /// The plan of a merge, of one or more steps.
@@ -70,8 +62,8 @@ protocol MergeSteps: Sendable {
   /// The change of ours, with the conflicts and the broken rules of all steps.
   var total: PlannedMerge { get }
 
-  /// The number of objects and members that all steps change.
-  var changedCount: Int { get }
+  /// The estimated size of what all steps write, in bytes.
+  var estimatedByteCount: UInt64 { get }
 
   /// Adds reasons why the merge would fail.
   mutating func note(_ reasons: PlanReasons)
@@ -79,7 +71,7 @@ protocol MergeSteps: Sendable {
 
 extension PlannedMerge: MergeSteps {
   var total: PlannedMerge { self }
-  var changedCount: Int { operations.changedCount }
+  var estimatedByteCount: UInt64 { operations.estimatedByteCount }
 
   mutating func note(_ reasons: PlanReasons) {
     issues = Array((issues + reasons.issues).prefix(PlanReasons.limit))

@@ -95,11 +95,6 @@ struct DraftMerge: MergeSubject {
   /// Inserted sources take the place of their clones.
   func growth(_ plan: PlannedMerge) -> Int { 0 }
 
-  /// The clones are deleted.
-  func changedCount(_ plan: PlannedMerge, _ states: DraftStates) -> Int {
-    plan.changedCount + states.clones.count
-  }
-
   func show(
     _ plan: PlannedMerge, _ states: DraftStates, _ options: MergeOptions,
     _ body: (borrowing WriteTransaction) throws -> Void

@@ -62,16 +62,16 @@ public struct StoreDrafts: Sendable {
 
   /// Plans to merge a draft into its sources, without the write lock.
   ///
-  /// If the merge may not fit into the file or on the disk, only writing shows it: then the plan takes the write lock,
-  /// writes the merge, and discards it.
+  /// If the merge may not fit into the file or on the disk, the plan takes the write lock, runs the merge with its
+  /// hooks, and rolls it back: only that shows whether it fits.
   ///
   /// - Parameters:
   ///   - clone: any clone of the draft.
   ///   - options: the treatment of conflicts.
   /// - Throws: `objectNotFound`; ``MergeError`` of the kinds `notRelated`, `baseExpired`, `rootDeleted`, `draftInUse`,
   ///   `incompatibleModel`, `idempotencyKeyReused`, and for rules and answers that cannot be used;
-  ///   `invalidConfiguration` for an idempotency key that is empty or too long; `busy` if the plan needs the write lock
-  ///   and does not get it.
+  ///   `invalidConfiguration` for an idempotency key that is empty or too long; `busy` and `nestedWrite` if the plan
+  ///   needs the write lock and does not get it.
   public func planMerge(_ clone: ObjectID, options: MergeOptions = MergeOptions()) throws -> MergePlan {
     try MergeCall(DraftMerge(store, clone), options).plan()
   }

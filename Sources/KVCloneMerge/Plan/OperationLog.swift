@@ -11,8 +11,6 @@ package final class OperationLog {
   package private(set) var count = 0
   /// The estimated size of the records, lists and index entries that the operations write, in bytes.
   package private(set) var estimatedByteCount: UInt64 = 0
-  /// The number of objects and members that the operations change.
-  private(set) var changedCount = 0
   /// Whether an operation sets an attribute to a blob.
   private(set) var hasBlobs = false
   /// The objects of the deletion.
@@ -43,7 +41,6 @@ package final class OperationLog {
     try append(3, id, entity, relationship)
     try records.append(target)
     estimatedByteCount += 192
-    changedCount += 1
   }
 
   func changeMembers(
@@ -54,7 +51,6 @@ package final class OperationLog {
     try records.append(added)
     try records.append(removed)
     estimatedByteCount += 96 * UInt64(1 + added.count + removed.count)
-    changedCount += added.count + removed.count
   }
 
   func setOrder(
@@ -63,7 +59,6 @@ package final class OperationLog {
     try append(5, id, entity, relationship)
     try records.append(members)
     estimatedByteCount += 96 + 8 * UInt64(members.count)
-    changedCount += members.count
   }
 
   /// Sets the objects of the deletion, which is the last operation.
@@ -71,14 +66,12 @@ package final class OperationLog {
     deleted = ids
     count += ids.isEmpty ? 0 : 1
     estimatedByteCount += 96 * UInt64(ids.count)
-    changedCount += ids.count
   }
 
   private func append(
     _ kind: UInt8, _ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship? = nil
   ) throws(StoreError) {
     count += 1
-    changedCount += 1
     try records.append(kind)
     try records.append(id.rawValue)
     try records.append(entity.code)

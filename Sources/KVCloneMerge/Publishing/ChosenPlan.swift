@@ -26,6 +26,5 @@ struct ChosenPlan: MergeSteps {
 
   mutating func note(_ reasons: PlanReasons) { merge.note(reasons) }
 
-  /// The number of objects and members that both steps change.
-  var changedCount: Int { update.operations.changedCount + merge.operations.changedCount }
+  var estimatedByteCount: UInt64 { update.operations.estimatedByteCount + merge.operations.estimatedByteCount }
 }

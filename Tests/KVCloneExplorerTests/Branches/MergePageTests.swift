@@ -55,6 +55,21 @@ import Testing
     #expect(csv.contains("conflict,Book/1,bothChanged,title,\(BranchLibrary.baseTitle),\(BranchLibrary.storeTitle),"))
   }
 
+  @Test("a plan near the limit of the file says so, and does not run the merge", .needsDataFile(.sizes))
+  func nearLimit() async throws {
+    let library = try BranchLibrary(hasConflict: false)
+    let notice = "may not fit into the file"
+    #expect(await !ExplorerClient(library.store).page(Self.publish).contains(notice))
+    var options = StoreOptions()
+    // Less than any merge needs.
+    options.maximumFileBytes = try library.store.info().fileBytes
+    try library.files.reopen(options: options)
+    let client = ExplorerClient(library.store)
+    #expect(await client.page(Self.publish).contains(notice))
+    #expect(try await client.json(Self.publish)["canMerge"] as? Bool == true)
+    #expect(try !library.store.branches.planPublish("spring").canMerge)
+  }
+
   @Test("an update has the branch as ours")
   func update() async throws {
     let library = try BranchLibrary()

@@ -26,20 +26,14 @@ package struct StoreRoom {
       || free / 2 < fileBytes.saturatingMultiply(UInt64(context.copies))
   }
 
-  /// An upper bound of the pages that one changed entry writes again, in bytes: eight pages in each of 16 B+trees, for
-  /// the record, its relationships, fetch indexes, history and preimages.
-  private static var rewrittenByteCount: UInt64 { 8 * 16 * 4096 }
-
   /// Whether only writing shows if so many bytes more fit.
   ///
   /// At most every page of the trees is written again, and a second time for preimages, and new pages are at least a
   /// third full. What fits even then needs no further check.
-  ///
-  /// - Parameter entryCount: an upper bound of the entries that change, if it is known: few entries write few pages.
-  package func isNearLimit(adding byteCount: UInt64, changing entryCount: UInt64 = .max) -> Bool {
-    let rewritten = min(fileBytes, entryCount.saturatingMultiply(Self.rewrittenByteCount)).saturatingMultiply(2)
-    let growth = byteCount.saturatingMultiply(3).saturatingAdd(rewritten).saturatingAdd(1 << 20)
-    if facts.freeDiskBytes != .max, growth > facts.freeDiskBytes { return true }
+  package func isNearLimit(adding byteCount: UInt64) -> Bool {
+    let growth = byteCount.saturatingMultiply(3).saturatingAdd(fileBytes.saturatingMultiply(2)).saturatingAdd(1 << 20)
+    // With a write-ahead log, every page is written twice.
+    if facts.freeDiskBytes != .max, growth.saturatingMultiply(2) > facts.freeDiskBytes { return true }
     return limit.map { fileBytes.saturatingAdd(growth) > $0 } ?? false
   }
 }

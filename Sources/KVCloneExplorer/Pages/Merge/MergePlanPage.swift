@@ -57,6 +57,7 @@ struct MergePlanPage: Page {
           "These answers no longer fit: a value has changed since, or the conflict is gone. Choose again.", "error")
         + "<ul>\(items)</ul>"
     }
+    if plan.isNearLimit { html += Components.notice("The merge may not fit into the file or on the disk.", "warning") }
     if plan.issueCount == 0 { return html }
     var items = plan.issues.map { issue -> HTML in
       let place = issue.object.map { object in issue.property.map { "\(object).\($0)" } ?? object }
@@ -81,11 +82,11 @@ struct MergePlanPage: Page {
   }
 
   private var figures: HTML {
-    let answered = plan.allConflicts.count - plan.conflicts.count
-    return Components.figures([
+    Components.figures([
       ("Inserted", Components.number(plan.objects.inserted)), ("Changed", Components.number(plan.objects.updated)),
       ("Deleted", Components.number(plan.objects.deleted)),
-      ("Open conflicts", Components.number(plan.conflicts.count)), ("Answered", Components.number(answered)),
+      ("Open conflicts", Components.number(plan.conflicts.count)),
+      ("Answered", Components.number(plan.allConflicts.count - plan.conflicts.count)),
       ("Broken rules", Components.number(plan.issueCount)), ("Written", Components.bytes(plan.bytesWritten)),
       ("Write lock", "about \(Text.seconds(plan.lockDuration.inSeconds))"),
     ])
@@ -96,10 +97,7 @@ struct MergePlanPage: Page {
       "Changed objects by entity",
       columns: [("Entity", false), ("Inserted", true), ("Changed", true), ("Deleted", true)],
       rows: plan.counts.sorted { $0.key < $1.key }.map { entity, count in
-        [
-          Components.code(entity), Components.number(count.inserted), Components.number(count.updated),
-          Components.number(count.deleted),
-        ]
+        [Components.code(entity)] + [count.inserted, count.updated, count.deleted].map { Components.number($0) }
       })
   }
 
@@ -117,9 +115,7 @@ struct MergePlanPage: Page {
     }
     html += pager(context) + options
     let isWritable = context.options.allowsWrites
-    var buttons = [
-      Components.button("Show the plan", isWritable ? "" : "primary", item: (MergeRequest.action, "plan"))
-    ]
+    var buttons = [Components.button("Show the plan", isWritable ? "" : "primary", item: (MergeRequest.action, "plan"))]
     if isWritable {
       html +=
         Components.hidden([("key", key)]) + """

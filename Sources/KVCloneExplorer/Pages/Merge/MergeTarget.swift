@@ -131,6 +131,8 @@ enum MergeTarget: Sendable {
   func plan(_ context: PageContext, _ form: MergeForm, listedChanges: Int) throws -> MergePlan {
     var options = form.options
     options.listedChanges = listedChanges
+    // A page does not block writers.
+    options.testsRoom = false
     switch self {
     case .publish(let name):
       return try context.root.branches.planPublish(
