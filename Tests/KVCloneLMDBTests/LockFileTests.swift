@@ -42,7 +42,7 @@ import Testing
   @Test(arguments: [[], ["log=0"], ["readonly"]])
   func processesThatOpenAndCloseAtTheSameTimeAllWork(options: [String]) throws {
     for _ in 0..<2 {
-      let steps = options + ["opens=40"]
+      let steps = options + ["busy=600000", "opens=40"]
       let peers = try (0..<6).map { _ in try Peer(store.path, steps) }
       let killed = try (0..<2).map { _ in try Peer(store.path, options + ["opens=100000"]) }
       usleep(UInt32.random(in: 0..<100_000))
@@ -100,7 +100,7 @@ import Testing
 
   /// Whether a process waits for the opening lock: it opens the file first, and continues only with the lock.
   private func waitsToOpen(_ peer: Peer) -> Bool {
-    for _ in 0..<2000 {
+    for _ in 0..<60_000 {
       let links = FileSystem.names(inDirectory: "/proc/\(peer.pid)/fd").map { "/proc/\(peer.pid)/fd/\($0)" }
       if links.contains(where: { (try? FileManager.default.destinationOfSymbolicLink(atPath: $0)) == path }) {
         return true

@@ -395,7 +395,7 @@ private func sweep(at path: String) throws {
   }
   var count = 0
   while !isEnded.withLock({ $0 }) {
-    _ = try store.stageBlob { writer in try writer.append(Data(count: 3000)) }
+    _ = try store.stageBlob(timeout: .seconds(300)) { writer in try writer.append(Data(count: 3000)) }
     count += 1
     if count % 10 == 0 {
       store.close()

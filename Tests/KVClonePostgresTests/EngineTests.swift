@@ -132,7 +132,7 @@
       }
       #expect(fixture.engines[1].writer()?.label == "import")
       try first.commit()
-      let second = try fixture.engines[1].beginWrite(label: "other", timeout: .milliseconds(500), isDryRun: false)
+      let second = try fixture.engines[1].beginWrite(label: "other", timeout: .seconds(60), isDryRun: false)
       second.abort()
       #expect(fixture.engines[1].writer() == nil)
     }
@@ -156,7 +156,7 @@
     @Test("a writer that stops is fenced after its idle limit, and fails when it goes on")
     func fenced() throws {
       var options = PostgresOptions()
-      options.writerIdleLimit = .milliseconds(300)
+      options.writerIdleLimit = .seconds(3)
       let fixture = try ClusterFixture(options: options)
       var stopped = StorageTransaction(
         try fixture.engines[0].beginWrite(label: "stopped", timeout: .seconds(5), isDryRun: false))

@@ -118,7 +118,12 @@
     }
 
     private func endWarnings(_ fixture: ClusterFixture) {
-      _ = try? fixture.sql("DROP FUNCTION public.kvclone_warn_\(fixture.engines[0].store)() CASCADE")
+      // It waits for every transaction with the table, and the next ones wait for it.
+      let drop = """
+        DO $$ BEGIN SET LOCAL lock_timeout = '5ms';
+        DROP FUNCTION IF EXISTS public.kvclone_warn_\(fixture.engines[0].store)() CASCADE; END $$
+        """
+      for _ in 0..<10_000 where (try? fixture.sql(drop)) == nil { usleep(20_000) }
     }
 
     @Test("a commit with a warning is looked up, and confirmed by a commit of its own")

@@ -21,8 +21,8 @@
       fixture = try ClusterFixture(processes: 1)
       proxy = try ServerProxy(fixture)
       var options = PostgresOptions()
-      options.responseTimeout = .seconds(2)
-      options.resolveTimeout = .seconds(2)
+      options.responseTimeout = .seconds(3)
+      options.resolveTimeout = .seconds(3)
       engine = try fixture.engine(proxy.address + " connect_timeout=2", options: options)
     }
 
@@ -106,7 +106,7 @@
       let holder = Locked<(any StorageBackend)?>(
         try fixture.engines[0].beginWrite(label: "holder", timeout: .seconds(5), isDryRun: false))
       Thread.detachNewThread {
-        sleep(4)
+        sleep(7)
         holder.withLock { $0 = nil }
       }
       var transaction = StorageTransaction(

@@ -67,7 +67,7 @@
         let byte = UInt8(random.below(256))
         // Of one chunk, seldom of several.
         let data = Data(repeating: byte, count: random.chance(in: 50) ? 1 << 20 : 1100 + random.below(5000))
-        let blob = try store.stageBlob { writer in
+        let blob = try store.stageBlob(timeout: .seconds(300)) { writer in
           try writer.append(data.prefix(1000))
           try writer.append(data.dropFirst(1000))
         }

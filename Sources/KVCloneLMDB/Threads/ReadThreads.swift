@@ -31,6 +31,9 @@ package final class ReadThreads: TaskExecutor {
     state = Mutex(State(idle: (0..<max(1, count)).map { DispatchQueue(label: "KVClone.reader.\($0)") }))
   }
 
+  /// The number of jobs that no thread has begun.
+  package var waitingCount: Int { state.withLock { $0.jobs.count - $0.first } }
+
   /// Runs `body` on one of the threads.
   package func run<R: Sendable, E: Error>(_ body: @Sendable () throws(E) -> R) async throws(E) -> R {
     // Its executor is this one, because it is not isolated.

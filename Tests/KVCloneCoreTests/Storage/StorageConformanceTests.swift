@@ -227,7 +227,7 @@ struct StorageConformanceTests {
     try transaction.commit()
     let next = OtherThread { () -> StoreError.Kind? in
       do throws(StoreError) {
-        _ = try engine.beginWrite(label: "next", timeout: .milliseconds(20))
+        _ = try engine.beginWrite(label: "next", timeout: .seconds(60))
         return nil
       } catch {
         return error.kind

@@ -306,7 +306,7 @@ struct GroupCommitQueueTests {
       store.close()
       isClosed.signal()
     }
-    try await Task.sleep(for: .milliseconds(50))
+    while (try? store.info()) != nil { try await Task.sleep(for: .milliseconds(1)) }
     mayEnd.signal()
     await GroupCommitFixture.wait(for: isClosed)
     // The write that was running when the store was closed finished normally.

@@ -15,7 +15,7 @@
     private static let model = ManagedObjectModel("Stopped") {
       EntityDescription("Item") { AttributeDescription("text", .string) }
     }
-    private static let idleLimit = 1_500
+    private static let idleLimit = 6_000
 
     @Test("a stopped process is fenced after its idle limit, and its commit fails when it continues")
     func fenced() throws {

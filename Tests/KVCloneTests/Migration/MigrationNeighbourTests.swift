@@ -120,7 +120,9 @@ struct MigrationNeighbourTests {
     let next = Self.model.next("2") { $0.attribute("Note", "x") { $0.type = .string } }
     expectError(.busy) { try test.migrate(to: next, options: impatient) }
     try peer.tell("go on")
-    let report = try test.migrate(to: next)
+    var patient = StoreOptions()
+    patient.busyTimeout = .unreached
+    let report = try test.migrate(to: next, options: patient)
     #expect(report.rewrittenCount == 0 && report.snapshot == nil)
     #expect(peer.hear() == "rewritten 20")
     #expect(try peer.finish() == 0)

@@ -95,17 +95,23 @@ import Testing
     let threads = ReadThreads(count: 1)
     let count = Counter()
     let gate = DispatchSemaphore(value: 0)
-    let blocker = Task { await threads.run { gate.wait() } }
+    let blocker = Task {
+      await threads.run {
+        count.change { $0.begun.append(-1) }
+        gate.wait()
+      }
+    }
+    while count.now.begun.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
     var tasks: [Task<Void, Never>] = []
     for number in 0..<20 {
       tasks.append(Task { await threads.run { count.change { $0.begun.append(number) } } })
       // One after the other: tasks themselves begin in any order.
-      try await Task.sleep(for: .milliseconds(5))
+      while threads.waitingCount <= number { try await Task.sleep(for: .milliseconds(1)) }
     }
     gate.signal()
     await blocker.value
     for task in tasks { await task.value }
-    #expect(count.now.begun == Array(0..<20))
+    #expect(count.now.begun == Array(-1..<20))
   }
 
   @Test func changesAndLiveResultsArrive() async throws {

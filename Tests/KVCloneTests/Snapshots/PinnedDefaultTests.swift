@@ -18,11 +18,11 @@ import Testing
   }
 
   @Test func anEngineStatesItsDefaults() throws {
-    let (local, remote) = (MemoryStorage(), MemoryStorage(network: MemoryNetwork(maximumAge: .milliseconds(200))))
+    let (local, remote) = (MemoryStorage(), MemoryStorage(network: MemoryNetwork(maximumAge: .seconds(5))))
     var options = StoreOptions()
     #expect(options.pinnedSnapshotLimit == 64 && options.pinnedSnapshotMaximumAge == .seconds(3600))
     #expect(options.pinnedSnapshotLimits(of: local) == (64, .seconds(3600)))
-    #expect(options.pinnedSnapshotLimits(of: remote) == (2, .milliseconds(200)))
+    #expect(options.pinnedSnapshotLimits(of: remote) == (2, .seconds(5)))
     options.pinnedSnapshotLimit = 5
     options.pinnedSnapshotMaximumAge = .seconds(7)
     #expect(options.pinnedSnapshotLimits(of: local) == (5, .seconds(7)))
@@ -33,11 +33,11 @@ import Testing
   }
 
   @Test func defaultsAcrossANetworkApply() async throws {
-    let store = try store(MemoryNetwork(maximumAge: .milliseconds(200)))
+    let store = try store(MemoryNetwork(maximumAge: .seconds(5)))
     defer { store.close() }
     let pinned = [try store.pinnedSnapshot(maximumAge: .unreached), try store.pinnedSnapshot()]
     expectError(.tooManySnapshots) { _ = try store.pinnedSnapshot() }
-    try await Task.sleep(for: .milliseconds(250))
+    try await Task.sleep(for: .seconds(6))
     for snapshot in pinned {
       #expect(snapshot.isExpired)
       expectError(.snapshotExpired) { try snapshot.read { _ in } }
@@ -48,11 +48,11 @@ import Testing
     var options = StoreOptions()
     options.pinnedSnapshotLimit = 3
     options.pinnedSnapshotMaximumAge = nil
-    let store = try store(MemoryNetwork(maximumAge: .milliseconds(200)), options)
+    let store = try store(MemoryNetwork(maximumAge: .seconds(5)), options)
     defer { store.close() }
     let pinned = try (0..<3).map { _ in try store.pinnedSnapshot() }
     expectError(.tooManySnapshots) { _ = try store.pinnedSnapshot() }
-    try await Task.sleep(for: .milliseconds(250))
+    try await Task.sleep(for: .seconds(6))
     #expect(try pinned.allSatisfy { try !$0.isExpired && $0.read { tx in try tx.count(FetchRequest("Note")) } == 0 })
   }
 }

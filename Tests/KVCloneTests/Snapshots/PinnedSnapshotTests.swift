@@ -127,7 +127,7 @@ extension TestStore {
       #expect(try store.activeReaders().count == (TestStore.hasDataFile ? 1 : 0))
     }
     #expect(try store.activeReaders().isEmpty)
-    let expiring = try store.pinnedSnapshot(maximumAge: .milliseconds(300))
+    let expiring = try store.pinnedSnapshot(maximumAge: .seconds(3))
     try expiring.read { tx in
       while !expiring.isExpired { usleep(1000) }
       // The timer fires, too.
@@ -217,7 +217,7 @@ extension TestStore {
     var store: ObjectStore? = try ObjectStore.create(at: root + "/store", model: pinnedModel)
     let id = try store?.insert("Account", ["balance": .integer(5)])
     weak let weakStore = store
-    let snapshot = try store?.pinnedSnapshot(maximumAge: .milliseconds(400))
+    let snapshot = try store?.pinnedSnapshot(maximumAge: .seconds(3))
     store = nil
     #expect(weakStore == nil)
     let value = try snapshot?.read { tx in try tx.value(try #require(id), "balance") }
