@@ -87,7 +87,10 @@ enum FullDiskFaults: FaultClass {
       // Each disk uses another seed, so that the disks fill up at different moments.
       var workload = context.workload
       workload.seed += UInt64(number)
-      let words = [context.executable, "fill", "--root", root] + workload.arguments
+      // Other file systems use some of their free space for themselves.
+      let words =
+        [context.executable, "fill", "--root", root]
+        + (disk.system == .tmpfs ? ["--exact-room"] : []) + workload.arguments
       let program = "mkdir \(root) || { echo too small for a store; exit 0; }\nexec " + words.joined(separator: " ")
       let ending = try shell("set -e\n" + mountScript(disk, place) + program, in: lane.directory + "/fill")
       guard ending == .exit(0) else {

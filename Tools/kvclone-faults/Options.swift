@@ -8,7 +8,9 @@ struct Options: Sendable {
     "--seed", "--class", "--rows", "--trial", "--report", "--jobs", "--scratch", "--shim", "--root", "--commits",
     "--states-file", "--planted", "--seconds", "--process",
   ]
-  static let flagNames: Set<String> = ["--quick", "--self-test", "--keep", "--commit-log", "--copies", "--soak"]
+  static let flagNames: Set<String> = [
+    "--quick", "--self-test", "--keep", "--commit-log", "--copies", "--soak", "--exact-room",
+  ]
 
   private(set) var values: [String: String] = [:]
   private(set) var flags: Set<String> = []

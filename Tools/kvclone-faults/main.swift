@@ -21,7 +21,10 @@ func run(_ arguments: [String]) throws -> Int32 {
   case "fill":
     let options = try Options(Array(arguments.dropFirst()))
     alarm(ChildProcess.secondsPerTrial)
-    try DiskFiller(root: try options.text("--root"), workload: try options.workload()).run()
+    try DiskFiller(
+      root: try options.text("--root"), workload: try options.workload(),
+      isRoomExact: options.flags.contains("--exact-room")
+    ).run()
     return 0
   case "verify":
     let options = try Options(Array(arguments.dropFirst()))

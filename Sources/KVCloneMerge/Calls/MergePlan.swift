@@ -53,7 +53,8 @@ public final class MergePlan: Sendable {
   public var objects: MergeCount { MergeCount.total(of: counts) }
 
   /// Whether the merge succeeds, unless a hook rejects it, or another commit changes one of the sides before. The plan
-  /// of a read-only store does not find out whether the merge fits into the file and on the disk.
+  /// of a read-only store does not find out whether the merge fits into the file and on the disk, and no plan knows how
+  /// much of the last free space a file system needs for itself.
   public var canMerge: Bool { conflicts.isEmpty && issueCount == 0 && staleAnswers.isEmpty }
 
   /// Reads the merged state like a store: fetches, objects and dumps show what the merge would leave. Where a conflict
