@@ -72,7 +72,7 @@ extension ObjectValidation {
       return true
     }
     do {
-      // They can write as much as the changes.
+      // Completions can write as many pages as the changes. They need changes without errors.
       if reasons.isEmpty { for complete in session.state.completions { try complete(&session) } }
       try HistoryWriter.finish(in: &session)
       try session.writeCounters()

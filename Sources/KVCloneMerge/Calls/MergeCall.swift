@@ -47,12 +47,12 @@ struct MergeCall<Subject: MergeSubject>: Sendable {
     }
   }
 
-  /// A plan, and what only its transaction shows.
+  /// A plan, and what its read transaction shows.
   private struct Outcome {
     var plan: Subject.Plan
     let changes: [MergeChange]
     let commit: UInt64
-    /// Whether only writing shows that the merge fits into the file and on the disk.
+    /// Whether the merge may not fit into the file or on the disk.
     let isNearLimit: Bool
   }
 

@@ -25,7 +25,7 @@ public final class MergePlan: Sendable {
   /// Whether the idempotency key is known: the merge would return the result of the first call, and change nothing
   /// (M11). The plan is then empty.
   public let isRepeated: Bool
-  /// Whether only running the merge shows that it fits into the file and on the disk.
+  /// Whether the merge may not fit into the file or on the disk, and the plan has not run it.
   package let isNearLimit: Bool
 
   private let reader: @Sendable ((borrowing ReadTransaction) throws -> Void) throws -> Void
@@ -53,8 +53,8 @@ public final class MergePlan: Sendable {
   public var objects: MergeCount { MergeCount.total(of: counts) }
 
   /// Whether the merge succeeds, unless a hook rejects it, or another commit changes one of the sides before. The plan
-  /// of a read-only store does not find out whether the merge fits into the file and on the disk, and no plan knows how
-  /// much of the last free space a file system needs for itself.
+  /// of a read-only store does not check whether the merge fits into the file and on the disk. No plan knows how much
+  /// of the last free space the file system needs for itself.
   public var canMerge: Bool { conflicts.isEmpty && issueCount == 0 && staleAnswers.isEmpty }
 
   /// Reads the merged state like a store: fetches, objects and dumps show what the merge would leave. Where a conflict

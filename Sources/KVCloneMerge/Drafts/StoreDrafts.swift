@@ -62,8 +62,8 @@ public struct StoreDrafts: Sendable {
 
   /// Plans to merge a draft into its sources, without the write lock.
   ///
-  /// If the merge may not fit into the file or on the disk, the plan takes the write lock, runs the merge with its
-  /// hooks, and rolls it back: only that shows whether it fits.
+  /// If the merge may not fit into the file or on the disk, the plan runs it under the write lock, with its hooks, and
+  /// rolls it back.
   ///
   /// - Parameters:
   ///   - clone: any clone of the draft.

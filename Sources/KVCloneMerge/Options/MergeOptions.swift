@@ -57,7 +57,7 @@ public struct MergeOptions: Sendable {
   /// Whether the sides of the call are those of the opposite direction: rules, answers and conflicts are exchanged. A
   /// publish of chosen objects updates the branch first, and remains a publish to its caller (M13).
   var exchangesSides = false
-  /// Whether a plan takes the write lock if only running the merge shows that it fits into the file and on the disk.
+  /// Whether a plan runs the merge, and rolls it back, if it may not fit into the file or on the disk.
   package var testsRoom = true
   /// Called while a merge is planned, with the number of steps so far; throws if the merge was cancelled.
   var check: @Sendable (Int) throws -> Void = { _ in }

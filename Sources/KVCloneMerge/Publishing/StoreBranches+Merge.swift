@@ -13,8 +13,8 @@ public import KVCloneModel
 extension StoreBranches {
   /// Plans to merge the changes of a branch into the store, without the write lock. Ours is the store.
   ///
-  /// If the merge may not fit into the file or on the disk, the plan takes the write lock, runs the merge with its
-  /// hooks, and rolls it back: only that shows whether it fits.
+  /// If the merge may not fit into the file or on the disk, the plan runs it under the write lock, with its hooks, and
+  /// rolls it back.
   ///
   /// - Parameters:
   ///   - name: the name of the branch.
@@ -26,8 +26,7 @@ extension StoreBranches {
   /// - Throws: `branchNotFound`; `unsupportedOnBranch` on a branch; `incompatibleModel`; `objectNotFound` for an object
   ///   that neither side has; ``MergeError`` for rules and answers that cannot be used, of the kind `draftInUse` if the
   ///   branch has open drafts, and `idempotencyKeyReused`; `invalidConfiguration` for an idempotency key that is empty
-  ///   or too long; `busy` and `nestedWrite` if the plan needs the write lock and does not
-  ///   get it.
+  ///   or too long; `busy` and `nestedWrite` if the plan needs the write lock and does not get it.
   public func planPublish(_ name: String, only objects: [ObjectID]? = nil, options: MergeOptions = MergeOptions())
     throws -> MergePlan
   {

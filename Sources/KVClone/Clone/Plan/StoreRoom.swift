@@ -26,7 +26,7 @@ package struct StoreRoom {
       || free / 2 < fileBytes.saturatingMultiply(UInt64(context.copies))
   }
 
-  /// Whether only writing shows if so many bytes more fit.
+  /// Whether only writing shows if this many more bytes fit.
   ///
   /// At most every page of the trees is written again, and a second time for preimages, and new pages are at least a
   /// third full. What fits even then needs no further check.
